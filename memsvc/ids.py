@@ -1,0 +1,24 @@
+"""Identifiers: ULIDs, made here and nowhere else."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+
+from ulid import ULID
+
+__all__ = ["NewId", "is_ulid", "new_ulid"]
+
+NewId = Callable[[datetime], str]
+"""Makes a fresh id for something that begins at the given instant."""
+
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z")
+
+
+def new_ulid(now: datetime) -> str:
+    """A fresh ULID whose time part is `now` (26 characters, upper case)."""
+    return str(ULID.from_datetime(now))
+
+
+def is_ulid(text: str) -> bool:
+    """Whether the text is a ULID in its canonical upper-case form."""
+    return _ULID.match(text) is not None

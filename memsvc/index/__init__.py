@@ -1,0 +1,1 @@
+"""What can be dropped and rebuilt: entries, chunks, full text, vectors, links."""

@@ -1,0 +1,1 @@
+"""What cannot be rebuilt: events, versions, tombstones, pending file operations."""

@@ -1,0 +1,99 @@
+"""What the verbs are asked, one frozen value each; the names are the contract's."""
+
+from dataclasses import dataclass
+
+from memsvc.model.vocabulary import CorrectMode, Detail, ForgetMode, Kind
+
+__all__ = [
+    "CorrectRequest",
+    "ForgetRequest",
+    "HistoryRequest",
+    "ReadRequest",
+    "RecallRequest",
+    "SaveRequest",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveRequest:
+    """A new note. Dates are ISO 8601 text, empty for not given; `supersedes` holds note ids."""
+
+    title: str
+    body: str
+    kind: Kind = Kind.NOTE
+    tags: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    reason: str = ""
+    valid_from: str = ""
+    valid_to: str = ""
+    supersedes: tuple[str, ...] = ()
+    project: str = ""
+    vault: str = ""
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectRequest:
+    """A note's text replaced: whole (`body`) or one passage (`old_text` by `new_text`)."""
+
+    id: str
+    version: int
+    mode: CorrectMode
+    body: str = ""
+    old_text: str = ""
+    new_text: str = ""
+    title: str = ""
+    effective: str = ""
+    reason: str = ""
+    source: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetRequest:
+    """A note, or one passage of it, taken out of recall."""
+
+    id: str
+    passage: str = ""
+    mode: ForgetMode = ForgetMode.RETRACT
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """A question. `k` notes at most, `budget` tokens at most, envelope included."""
+
+    query: str
+    k: int = 8
+    budget: int = 2000
+    kinds: tuple[Kind, ...] = ()
+    tags: tuple[str, ...] = ()
+    project: str = ""
+    vault: str = ""
+    min_trust: str = ""
+    as_of: str = ""
+    known_at: str = ""
+    history: bool = False
+    detail: Detail = Detail.SNIPPET
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """One note, whole; `version` 0 is the current one."""
+
+    id: str
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRequest:
+    """Audit events, newest first. `since` is an ISO 8601 date or a sequence number to page from.
+
+    `before` pages: only events with a smaller sequence number; 0 for the newest.
+    """
+
+    id: str = ""
+    since: str = ""
+    action: str = ""
+    limit: int = 20
+    before: int = 0

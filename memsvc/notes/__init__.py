@@ -1,0 +1,1 @@
+"""Markdown files that people edit, and the text inside them."""

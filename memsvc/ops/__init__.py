@@ -1,0 +1,1 @@
+"""Work on a home as a whole: demo, doctor, statistics."""

@@ -1,0 +1,1 @@
+"""Who may see and write what, as values that prove it."""

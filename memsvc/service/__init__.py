@@ -1,0 +1,1 @@
+"""The verbs: one way in, one writer, one reader."""
