@@ -1,0 +1,141 @@
+"""One SQLite database as read snapshots and immediate write transactions.
+
+Every write begins with `BEGIN IMMEDIATE`: a deferred transaction that has read fails at once when
+another process commits, whatever the busy timeout. Connections are per thread through the pool and
+never cross a fork: a child gets a fresh pool.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.pool import QueuePool
+
+from memsvc.errors import Misconfigured, StorageFailed
+
+__all__ = ["Database", "table_exists"]
+
+BUSY_SECONDS = 60
+
+
+class Database:
+    """Read snapshots and write transactions on the SQLite file at `path`, which need not exist.
+
+    Raises StorageFailed when the disk is full or refuses, Misconfigured when the file is no database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._engine = self._make()
+        self._pid = os.getpid()
+
+    def _make(self) -> Engine:
+        engine = create_engine(
+            f"sqlite:///{self.path}",
+            poolclass=QueuePool,
+            pool_size=8,
+            max_overflow=32,
+            connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", _on_connect)
+        event.listen(engine, "begin", _on_begin)
+        return engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of this process; forked children get one of their own."""
+        if self._pid != os.getpid():
+            self._engine.dispose(close=False)
+            self._engine = self._make()
+            self._pid = os.getpid()
+        return self._engine
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
+        """One immediate transaction: committed at the end of the block, rolled back on any error.
+
+        With `durable=False` the commit is not synced to disk: only for what a restart repeats anyway.
+        """
+        with _clear_errors(), self.engine.connect() as plain:
+            if not durable:
+                _set_synchronous(plain, "NORMAL")
+            try:
+                connection = plain.execution_options(memsvc_begin="BEGIN IMMEDIATE")
+                with connection.begin():
+                    yield connection
+            finally:
+                if not durable:
+                    _set_synchronous(plain, "FULL")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One consistent snapshot; writes through it are a programming error and fail."""
+        with _clear_errors(), self.engine.connect() as connection:
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Give back every connection of this process."""
+        self.engine.dispose()
+
+
+def _set_synchronous(connection: Connection, level: str) -> None:
+    raw = connection.connection.dbapi_connection
+    if raw is not None:
+        cursor = raw.cursor()
+        cursor.execute(f"PRAGMA synchronous={level}")
+        cursor.close()
+
+
+def _on_connect(raw: Any, _record: Any) -> None:
+    raw.isolation_level = None  # leave BEGIN to us: else a failed migration stays half applied
+    cursor = raw.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA cache_size=-32000")
+    cursor.close()
+
+
+def _on_begin(connection: Connection) -> None:
+    begin = connection.get_execution_options().get("memsvc_begin", "BEGIN")
+    connection.exec_driver_sql(begin)
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        raise StorageFailed(_operational(str(error.orig))) from error
+    except DatabaseError as error:
+        if isinstance(error.orig, sqlite3.IntegrityError):
+            raise
+        raise Misconfigured(
+            f"the database cannot be used ({error.orig}); restore it from a backup, "
+            "or run `memsvc doctor` for details"
+        ) from error
+
+
+def _operational(problem: str) -> str:
+    if "full" in problem:
+        return "the disk that holds the database is full; nothing was written; free some space and repeat"
+    if "readonly" in problem or "read-only" in problem:
+        return "the database is read-only; nothing was written; make the home writable and repeat"
+    if "locked" in problem or "busy" in problem:
+        return f"the database stayed locked for {BUSY_SECONDS} s; nothing was written; repeat the call"
+    return f"the database refused ({problem}); nothing was written"
+
+
+def table_exists(connection: Connection, name: str) -> bool:
+    """Whether the database has a table of that name."""
+    found = connection.execute(
+        text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"), {"name": name}
+    )
+    return found.first() is not None
