@@ -49,7 +49,7 @@ def check_vault(text: str) -> VaultName:
 def project_slug(text: str) -> ProjectSlug:
     """A legal slug made of any text, for example a folder's name; `shared` if nothing is left."""
     lowered = unicodedata.normalize("NFC", text).lower()
-    slug = re.sub(r"[^\w.-]+|_+", "-", lowered)
+    slug = re.sub(r"[^\w.-]+", "-", lowered)
     slug = re.sub(r"-{2,}|\.{2,}", "-", slug).strip("-._")
     while len(slug.encode()) > _MAX_BYTES:
         slug = slug[:-1].strip("-._")
