@@ -10,9 +10,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import QueuePool
 
@@ -75,9 +76,8 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One consistent snapshot; writes through it are a programming error and fail."""
-        with _clear_errors(), self.engine.connect() as connection:
-            with connection.begin():
-                yield connection
+        with _clear_errors(), self.engine.connect() as connection, connection.begin():
+            yield connection
 
     def close(self) -> None:
         """Give back every connection of this process."""
@@ -92,8 +92,10 @@ def _set_synchronous(connection: Connection, level: str) -> None:
         cursor.close()
 
 
-def _on_connect(raw: Any, _record: Any) -> None:
-    raw.isolation_level = None  # leave BEGIN to us: else a failed migration stays half applied
+def _on_connect(raw: DBAPIConnection, _record: object) -> None:
+    cast(
+        "sqlite3.Connection", raw
+    ).isolation_level = None  # leave BEGIN to us: else a failed migration stays half applied
     cursor = raw.cursor()
     cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -129,7 +131,9 @@ def _operational(problem: str) -> str:
     if "readonly" in problem or "read-only" in problem:
         return "the database is read-only; nothing was written; make the home writable and repeat"
     if "locked" in problem or "busy" in problem:
-        return f"the database stayed locked for {BUSY_SECONDS} s; nothing was written; repeat the call"
+        return (
+            f"the database stayed locked for {BUSY_SECONDS} s; nothing was written; repeat the call"
+        )
     return f"the database refused ({problem}); nothing was written"
 
 

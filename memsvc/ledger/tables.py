@@ -264,4 +264,3 @@ recall_event = Table(
     Column("ids", Text, nullable=False, server_default=text("'[]'")),
     _count("took_us"),
 )
-

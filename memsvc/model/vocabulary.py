@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NewType
 
 __all__ = [
+    "SHARED",
     "Action",
     "CorrectMode",
     "Detail",
@@ -18,7 +19,6 @@ __all__ = [
     "Status",
     "Trust",
     "VaultName",
-    "SHARED",
 ]
 
 NoteId = NewType("NoteId", str)
@@ -110,7 +110,7 @@ class Action(StrEnum):
     REINDEX = "reindex"
     GRANT = "grant"
     REVOKE = "revoke"
-    TOKEN = "token"
+    TOKEN = "token"  # noqa: S105 - an action, not a secret
     CONFIG = "config"
 
 

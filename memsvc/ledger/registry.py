@@ -1,0 +1,308 @@
+"""Look-ups that the gateway and access need before a scope is proven, by exact key only."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+
+from memsvc.ledger import tables
+from memsvc.ledger.records import (
+    FileOperation,
+    FileRecord,
+    NoteRecord,
+    TombstoneRecord,
+    VaultRecord,
+    VersionRecord,
+)
+from memsvc.model.identity import Scope
+from memsvc.model.vocabulary import NoteId, ProjectSlug, Status, Trust, VaultName
+
+__all__ = [
+    "blocking",
+    "count_notes",
+    "file_states",
+    "find_note",
+    "find_version",
+    "has_tombstones",
+    "named",
+    "note_at",
+    "notes_of",
+    "operations",
+    "path_taken",
+    "projects_of",
+    "remembered_reply",
+    "same_text",
+    "tombstones_exist",
+    "vault_named",
+    "vaults",
+    "versions_of",
+]
+
+_GONE = (Status.RETRACTED.value, Status.REJECTED.value)
+_BATCH = 400
+
+
+def vaults(connection: Connection) -> list[VaultRecord]:
+    """All registered vaults by name."""
+    rows = connection.execute(select(tables.vault).order_by(tables.vault.c.name))
+    return [_vault(row) for row in rows]
+
+
+def vault_named(connection: Connection, name: str) -> VaultRecord | None:
+    """The vault of that exact name."""
+    row = connection.execute(select(tables.vault).where(tables.vault.c.name == name)).first()
+    return _vault(row) if row else None
+
+
+def projects_of(connection: Connection, vault: VaultName) -> list[ProjectSlug]:
+    """The projects that notes of the vault belong to."""
+    table = tables.note
+    rows = connection.execute(
+        select(table.c.project).where(table.c.vault == vault).distinct().order_by(table.c.project)
+    )
+    return [ProjectSlug(row.project) for row in rows]
+
+
+def find_note(connection: Connection, note_id: str) -> NoteRecord | None:
+    """The note of that exact id, wherever it stands."""
+    row = connection.execute(select(tables.note).where(tables.note.c.note_id == note_id)).first()
+    return _note(row) if row else None
+
+
+def note_at(connection: Connection, vault: VaultName, path: str) -> NoteRecord | None:
+    """The note whose file is at that path and which is not gone."""
+    table = tables.note
+    row = connection.execute(
+        select(table).where(
+            table.c.vault == vault, table.c.path == path, table.c.status.not_in(_GONE)
+        )
+    ).first()
+    return _note(row) if row else None
+
+
+def path_taken(connection: Connection, vault: VaultName, path: str) -> bool:
+    """Whether a note that is not gone has that path, whatever the case of its letters."""
+    table = tables.note
+    row = connection.execute(
+        select(table.c.note_id).where(
+            table.c.vault == vault,
+            table.c.path_key == path.casefold(),
+            table.c.status.not_in(_GONE),
+        )
+    ).first()
+    return row is not None
+
+
+def notes_of(connection: Connection, vault: VaultName) -> list[NoteRecord]:
+    """All notes of a vault that are not gone, by path."""
+    table = tables.note
+    rows = connection.execute(
+        select(table)
+        .where(table.c.vault == vault, table.c.status.not_in(_GONE))
+        .order_by(table.c.path)
+    )
+    return [_note(row) for row in rows]
+
+
+def find_version(connection: Connection, note_id: str, version: int) -> VersionRecord | None:
+    """One version of a note."""
+    table = tables.note_version
+    row = connection.execute(
+        select(table).where(table.c.note_id == note_id, table.c.version == version)
+    ).first()
+    return _version(row) if row else None
+
+
+def versions_of(connection: Connection, note_id: str) -> list[VersionRecord]:
+    """All versions of a note, oldest first."""
+    table = tables.note_version
+    rows = connection.execute(
+        select(table).where(table.c.note_id == note_id).order_by(table.c.version)
+    )
+    return [_version(row) for row in rows]
+
+
+def same_text(connection: Connection, scope: Scope, text_key: str) -> NoteRecord | None:
+    """An active note of the scope whose current version has that text."""
+    note, version = tables.note, tables.note_version
+    row = connection.execute(
+        select(note)
+        .join(
+            version, (version.c.note_id == note.c.note_id) & (version.c.version == note.c.version)
+        )
+        .where(
+            version.c.vault == scope.vault,
+            version.c.project == scope.project,
+            version.c.text_key == text_key,
+            note.c.vault == scope.vault,
+            note.c.project == scope.project,
+            note.c.status == Status.ACTIVE.value,
+        )
+        .order_by(note.c.note_id)
+        .limit(1)
+    ).first()
+    return _note(row) if row else None
+
+
+def named(connection: Connection, vault: VaultName, names: Iterable[str]) -> list[Row[Any]]:
+    """Notes that go by any of the folded names: rows of note_id, name, path, project."""
+    note, name = tables.note, tables.note_name
+    wanted = sorted(set(names))
+    found: list[Row[Any]] = []
+    for start in range(0, len(wanted), _BATCH):
+        rows = connection.execute(
+            select(name.c.note_id, name.c.name, note.c.path, note.c.project)
+            .join(note, note.c.note_id == name.c.note_id)
+            .where(
+                name.c.vault == vault,
+                name.c.name.in_(wanted[start : start + _BATCH]),
+                note.c.status.not_in(_GONE),
+            )
+            .order_by(name.c.note_id)
+        )
+        found.extend(rows.all())
+    return found
+
+
+def has_tombstones(connection: Connection, scope: Scope) -> bool:
+    """Whether anything was rejected in the scope and not lifted."""
+    return connection.execute(_standing(scope).limit(1)).first() is not None
+
+
+def tombstones_exist(connection: Connection) -> bool:
+    """Whether the database holds any tombstone at all."""
+    return connection.execute(select(tables.tombstone.c.tombstone_id).limit(1)).first() is not None
+
+
+def blocking(connection: Connection, scope: Scope, digests: Sequence[str]) -> list[TombstoneRecord]:
+    """The standing tombstones of the scope among the digests, oldest first."""
+    found: list[TombstoneRecord] = []
+    for start in range(0, len(digests), _BATCH):
+        batch = list(digests[start : start + _BATCH])
+        rows = connection.execute(_standing(scope).where(tables.tombstone.c.digest.in_(batch)))
+        found.extend(_tombstone(row) for row in rows)
+    return sorted(found, key=lambda record: (record.at, record.tombstone_id))
+
+
+def operations(connection: Connection, vault: VaultName) -> list[FileOperation]:
+    """The file changes that committed transactions still owe, oldest first."""
+    table = tables.file_operation
+    rows = connection.execute(
+        select(table).where(table.c.vault == vault).order_by(table.c.operation_id)
+    )
+    return [
+        FileOperation(
+            operation_id=row.operation_id,
+            vault=VaultName(row.vault),
+            kind=row.kind,
+            path=row.path,
+            target=row.target,
+            note_id=NoteId(row.note_id),
+            version=row.version,
+            before_hash=row.before_hash,
+            after_hash=row.after_hash,
+            event_seq=row.event_seq,
+        )
+        for row in rows
+    ]
+
+
+def file_states(
+    connection: Connection, vault: VaultName, paths: Sequence[str] | None = None
+) -> dict[str, FileRecord]:
+    """What the vault's files (or those at `paths`) looked like when taken in, by path."""
+    table = tables.file_state
+    statement = select(table).where(table.c.vault == vault)
+    if paths is not None:
+        statement = statement.where(table.c.path.in_(list(paths)))
+    return {
+        row.path: FileRecord(
+            path=row.path,
+            note_id=NoteId(row.note_id),
+            size=row.size,
+            mtime_ns=row.mtime_ns,
+            ctime_ns=row.ctime_ns,
+            inode=row.inode,
+            seen_ns=row.seen_ns,
+            content_hash=row.content_hash,
+        )
+        for row in connection.execute(statement)
+    }
+
+
+def remembered_reply(
+    connection: Connection, scope: Scope, *, principal: str, key: str
+) -> tuple[str, str] | None:
+    """The request hash and the reply kept under an idempotency key."""
+    table = tables.idempotency
+    row = connection.execute(
+        select(table.c.request_hash, table.c.reply).where(
+            table.c.vault == scope.vault,
+            table.c.project == scope.project,
+            table.c.principal == principal,
+            table.c.key == key,
+        )
+    ).first()
+    return (row.request_hash, row.reply) if row else None
+
+
+def count_notes(connection: Connection, vault: VaultName) -> int:
+    """How many notes of the vault are not gone."""
+    table = tables.note
+    found = connection.execute(
+        select(func.count()).where(table.c.vault == vault, table.c.status.not_in(_GONE))
+    )
+    return int(found.scalar() or 0)
+
+
+def _standing(scope: Scope) -> Select[Any]:
+    table = tables.tombstone
+    return select(table).where(
+        table.c.vault == scope.vault, table.c.project == scope.project, table.c.lifted_at == ""
+    )
+
+
+def _vault(row: Row[Any]) -> VaultRecord:
+    return VaultRecord(
+        name=VaultName(row.name),
+        path=row.path,
+        layout=row.layout,
+        projects=json.loads(row.projects),
+        policy=json.loads(row.policy),
+        created_at=row.created_at,
+        offline_since=row.offline_since,
+        offline_reason=row.offline_reason,
+    )
+
+
+def _note(row: Row[Any]) -> NoteRecord:
+    return NoteRecord(
+        note_id=NoteId(row.note_id),
+        vault=VaultName(row.vault),
+        project=ProjectSlug(row.project),
+        path=row.path,
+        status=Status(row.status),
+        version=row.version,
+        superseded_by=row.superseded_by,
+        withheld=row.withheld,
+        trash_path=row.trash_path,
+        unresolved=row.unresolved,
+        corroborated=row.corroborated,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _version(row: Row[Any]) -> VersionRecord:
+    plain = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+    plain["source"] = tuple(json.loads(row.source))
+    plain["status"] = Status(row.status)
+    plain["trust"] = Trust(row.trust)
+    return VersionRecord(**plain)
+
+
+def _tombstone(row: Row[Any]) -> TombstoneRecord:
+    plain = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+    del plain["lifted_event"]
+    return TombstoneRecord(**plain)
