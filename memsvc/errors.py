@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 
-
 class MemsvcError(Exception):
     """Base of all; `code` is stable, `data` holds the message's facts as JSON values."""
 

@@ -145,11 +145,13 @@ def same_text(connection: Connection, scope: Scope, text_key: str) -> NoteRecord
     return _note(row) if row else None
 
 
-def named(connection: Connection, vault: VaultName, names: Iterable[str]) -> list[Row[Any]]:
-    """Notes that go by any of the folded names: rows of note_id, name, path, project."""
+def named(
+    connection: Connection, vault: VaultName, names: Iterable[str]
+) -> list[tuple[str, str, str, str]]:
+    """Notes that go by any of the folded names: note id, name, path, project."""
     note, name = tables.note, tables.note_name
     wanted = sorted(set(names))
-    found: list[Row[Any]] = []
+    found: list[tuple[str, str, str, str]] = []
     for start in range(0, len(wanted), _BATCH):
         rows = connection.execute(
             select(name.c.note_id, name.c.name, note.c.path, note.c.project)
@@ -161,7 +163,7 @@ def named(connection: Connection, vault: VaultName, names: Iterable[str]) -> lis
             )
             .order_by(name.c.note_id)
         )
-        found.extend(rows.all())
+        found.extend((row.note_id, row.name, row.path, row.project) for row in rows)
     return found
 
 
