@@ -1,0 +1,202 @@
+"""Commands for the person who looks after a home: audit, tombstones, review, index, health, demo."""
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memsvc.errors import MemsvcError
+from memsvc.interfaces.cli.notes import Action, Before, Confirm, Limit, Reason, Since
+from memsvc.interfaces.cli.options import command, global_options
+from memsvc.interfaces.cli.progress import progress_bar
+from memsvc.interfaces.cli.session import Session
+from memsvc.model.replies import as_data
+
+__all__ = ["register"]
+
+_REVIEW = "Review"
+_UPKEEP = "Upkeep"
+# ruff: noqa: A002 - the names of the options are the contract's
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    audit = _group(app, "audit", "What was done, by whom; the chain that proves it.", _REVIEW)
+    command(audit, "list")(audit_list)
+    command(audit, "verify")(audit_verify)
+    command(audit, "export")(audit_export)
+    tombstone = _group(app, "tombstone", "Statements that were rejected for good.", _REVIEW)
+    command(tombstone, "list")(tombstone_list)
+    command(tombstone, "lift")(tombstone_lift)
+    review = _group(app, "review", "What waits for a person.", _REVIEW)
+    command(review, "list")(review_list)
+    command(app, "reindex", panel=_UPKEEP)(reindex)
+    command(app, "doctor", panel=_UPKEEP)(doctor)
+    command(app, "stats", panel=_UPKEEP)(stats)
+    database = _group(app, "db", "The database's schema.", _UPKEEP)
+    command(database, "upgrade")(db_upgrade)
+    command(database, "check")(db_check)
+    command(app, "demo", panel="Setup")(demo)
+
+
+def audit_list(
+    session: Session,
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="Only events of this note.")] = "",
+    *,
+    since: Since = "",
+    action: Action = "",
+    limit: Limit = 50,
+    before: Before = 0,
+) -> None:
+    """List audit events of all vaults that you look after, newest first."""
+    reply = session.service().audit_list(
+        session.caller(), id=id, since=since, action=action, limit=limit, before=before
+    )
+    session.show(reply)
+
+
+def audit_verify(session: Session) -> None:
+    """Check that no audit event was changed, removed, inserted or cut off."""
+    found = session.service().audit_verify()
+    problems = found.get("problems") or []
+    verdict = "the chain holds" if found.get("ok") else "the chain is broken"
+    lines = [f"{found.get('events')} events, head {found.get('head')}: {verdict}"]
+    lines += [f"problem: {problem}" for problem in problems]
+    session.show(found, "\n".join(lines))
+    if not found.get("ok"):
+        _fail(f"the audit chain is broken: {len(problems)} problems")
+
+
+def audit_export(session: Session) -> None:
+    """Write every audit event as one JSON object a line, oldest first."""
+    for event in session.service().audit_export(session.caller()):
+        session.print_json(as_data(event))
+
+
+def tombstone_list(session: Session) -> None:
+    """List what was rejected: where, when, by whom and why; never the text."""
+    found = session.service().tombstones(session.caller())
+    session.show(found, _lines(found, "nothing was rejected"))
+
+
+def tombstone_lift(
+    session: Session,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The tombstone's id.")],
+    *,
+    reason: Reason = "",
+    confirm: Confirm = False,
+) -> None:
+    """Allow a rejected statement again; needs the reviewer role and is audited."""
+    caller = session.confirmed(f"Allow what tombstone {id} rejects again?", flag=confirm)
+    reply = session.service().lift(caller, id, reason)
+    session.show(reply, f"tombstone {id} lifted\n{_facts(reply)}".rstrip())
+
+
+def review_list(session: Session) -> None:
+    """List what waits for a person's decision."""
+    found = session.service().reviews(session.caller())
+    session.show(found, _lines(found, "nothing waits for review"))
+
+
+def reindex(session: Session) -> None:
+    """Drop the index and build it again from files and ledger."""
+    service, caller = session.service(), session.caller()
+    with progress_bar("reindex") as progress:
+        reply = service.reindex(caller, progress)
+    session.show(reply, _facts(reply))
+
+
+def doctor(session: Session) -> None:
+    """Look for what is wrong with the installation, the home and its vaults."""
+    from memsvc.ops.doctor import examine  # looks at packages: needed here only
+
+    findings = examine(session.settings())
+    try:
+        findings += session.service().doctor(session.caller())
+    except MemsvcError as error:
+        findings.append({"check": "home opens", "state": "fail", "detail": error.message})
+    session.show(
+        findings,
+        "\n".join(f"{item['state']:<5} {item['check']}: {item['detail']}" for item in findings),
+    )
+    bad = [item for item in findings if item["state"] == "fail"]
+    if bad:
+        _fail(f"{len(bad)} of {len(findings)} checks failed")
+
+
+def stats(session: Session) -> None:
+    """Show counts and sizes of this home."""
+    reply = session.service().stats(session.caller())
+    session.show(reply, _facts(reply))
+
+
+def db_upgrade(session: Session) -> None:
+    """Bring the database to this version's schema."""
+    from memsvc.bootstrap import database_state  # see Session.service
+
+    session.service()
+    state = database_state(session.settings())
+    session.show(state, _facts(state))
+
+
+def db_check(session: Session) -> None:
+    """Say whether the database stands at this version's schema; changes nothing."""
+    from memsvc.bootstrap import database_state  # see Session.service
+
+    state = database_state(session.settings())
+    session.show(state, _facts(state))
+    if state["revision"] != state["head"]:
+        _fail("the database is not at this version's schema; run `memsvc db upgrade`")
+
+
+def demo(session: Session) -> None:
+    """Play the whole story in a throw-away home: save, recall, correct, forget, refuse, audit."""
+    from memsvc.bootstrap import open_service  # see Session.service
+    from memsvc.ops.demo import play
+    from memsvc.settings import Settings
+
+    def say(line: str) -> None:
+        if not session.as_json:
+            typer.echo(line)
+
+    with tempfile.TemporaryDirectory(prefix="memsvc-demo-") as folder:
+        steps = play(lambda home: open_service(Settings(home=home)), Path(folder), say)
+    if session.as_json:
+        session.print_json(as_data(steps))
+    failed = [step.name for step in steps if not step.ok]
+    if failed:
+        _fail(f"the demo broke a promise: {', '.join(failed)}")
+
+
+def _group(app: typer.Typer, name: str, text: str, panel: str) -> typer.Typer:
+    group = typer.Typer(no_args_is_help=True)
+    global_options(group)
+    app.add_typer(group, name=name, help=text, rich_help_panel=panel)
+    return group
+
+
+def _fail(message: str) -> None:
+    sys.stdout.flush()
+    typer.echo(f"memsvc: {message}", err=True)
+    raise typer.Exit(1)
+
+
+def _facts(facts: Mapping[str, object]) -> str:
+    return "\n".join(f"{key}: {value}" for key, value in facts.items() if value not in ("", None))
+
+
+def _lines(items: list[dict[str, object]], nothing: str) -> str:
+    from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
+
+    lines = (
+        " · ".join(
+            f"{key} {one_line(str(value))}"
+            for key, value in item.items()
+            if value not in ("", None)
+        )
+        for item in items
+    )
+    return "\n".join(lines) or nothing

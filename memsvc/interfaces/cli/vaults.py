@@ -1,0 +1,85 @@
+"""Commands for homes and vaults: init, vault add, vault list, vault remove."""
+
+from typing import Annotated
+
+import typer
+
+from memsvc.errors import InvalidInput
+from memsvc.interfaces.cli.options import command, global_options
+from memsvc.interfaces.cli.session import Session
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    command(app, "init", panel="Setup")(init)
+    vault = typer.Typer(no_args_is_help=True)
+    global_options(vault)
+    command(vault, "add")(add)
+    command(vault, "list")(list_vaults)
+    command(vault, "remove")(remove)
+    app.add_typer(
+        vault, name="vault", help="Folders of notes that memsvc serves.", rich_help_panel="Setup"
+    )
+
+
+def init(session: Session) -> None:
+    """Make the home and its first vault, if they are missing, and show them."""
+    session.show(session.service().scopes(session.caller()))
+
+
+def add(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="What the vault is called, for example team.")],
+    path: Annotated[str, typer.Argument(help="Its folder; existing notes stay where they are.")],
+    *,
+    mapping: Annotated[
+        list[str],
+        typer.Option(
+            "--map", metavar="FOLDER=PROJECT", help="A folder that is a project; repeatable."
+        ),
+    ] = [],  # noqa: B006 - typer makes a fresh list
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--layout",
+            help="folders (each top folder is a project), mapped (only --map; the rest is shared) "
+            "or auto (mapped if the folder already holds notes).",
+        ),
+    ] = "auto",
+) -> None:
+    """Register a folder of notes as a vault."""
+    projects: dict[str, str] = {}
+    for entry in mapping:
+        folder, separator, project = entry.partition("=")
+        if not separator or not folder or not project:
+            raise InvalidInput("--map takes FOLDER=PROJECT", argument="map")
+        projects[folder] = project
+    reply = session.service().vault_add(session.caller(), name, path, projects, layout)
+    session.show(reply, f"vault {name} added\n{_facts(reply)}")
+
+
+def list_vaults(session: Session) -> None:
+    """List the vaults of this home."""
+    vaults = session.service().vault_list()
+    session.show(vaults, "\n".join(_line(vault) for vault in vaults) or "no vaults")
+
+
+def remove(
+    session: Session, name: Annotated[str, typer.Argument(help="The vault to take out.")]
+) -> None:
+    """Stop serving a vault; its files stay."""
+    reply = session.service().vault_remove(session.caller(), name)
+    session.show(reply, f"vault {name} removed; its files stay\n{_facts(reply)}".rstrip())
+
+
+def _facts(facts: dict[str, object]) -> str:
+    return "\n".join(f"{key}: {value}" for key, value in facts.items() if value not in ("", None))
+
+
+def _line(vault: dict[str, object]) -> str:
+    name, path = vault.get("name", ""), vault.get("path", "")
+    rest = {key: value for key, value in vault.items() if key not in ("name", "path")}
+    facts = ", ".join(f"{key} {value}" for key, value in rest.items() if value not in ("", None))
+    return f"{name}  {path}  {facts}".rstrip()

@@ -1,0 +1,271 @@
+"""The replies of the verbs as short text, for agents and for the shell.
+
+Text of notes stands inside the fence that recall uses, and every free-text field is neutralised, so
+nothing that was stored can pass for memsvc's own words. All text stays under `MAX_CHARS`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from memsvc.errors import MemsvcError, StaleVersion
+from memsvc.interfaces.fence import fence, one_line
+from memsvc.model.replies import (
+    CorrectReply,
+    EventView,
+    ForgetReply,
+    HistoryReply,
+    NoteView,
+    RecallReply,
+    Related,
+    SaveReply,
+    ScopesReply,
+    VersionView,
+)
+
+__all__ = [
+    "MAX_CHARS",
+    "render",
+    "render_correct",
+    "render_error",
+    "render_event",
+    "render_forget",
+    "render_history",
+    "render_note",
+    "render_recall",
+    "render_save",
+    "render_scopes",
+]
+
+MAX_CHARS = 9_500
+_BODY_CHARS = 7_500
+_FIELD_CHARS = 200
+_LISTED = 8
+
+
+def render(reply: object) -> str:
+    """The text of any verb's reply; TypeError for anything else."""
+    for kind, renderer in _RENDERERS:
+        if isinstance(reply, kind):
+            return renderer(reply)
+    raise TypeError(f"{type(reply).__name__} is no reply of a verb")
+
+
+def render_recall(reply: RecallReply) -> str:
+    """The fenced block of a recall."""
+    from memsvc.service.recall import render as recall  # pulls the stores in: not at start-up
+
+    return recall.render_recall(reply)
+
+
+def render_save(reply: SaveReply) -> str:
+    """What was saved where, and which notes are close to it."""
+    head = {
+        "created": "Saved as a new note.",
+        "unchanged": "Already saved: an active note says exactly this; nothing was added.",
+        "proposed": "Proposed: the note is kept back from recall until a person reviews it.",
+    }.get(reply.outcome, f"{reply.outcome}.")
+    lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
+    if reply.superseded:
+        lines.append(f"now superseded: {_listed(reply.superseded)}")
+    lines += _related(
+        "similar notes; if one of them is about the same thing, use correct on it instead:",
+        reply.similar,
+    )
+    return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_correct(reply: CorrectReply) -> str:
+    """The corrected note's new version, and other notes that still state the old text."""
+    lines = [
+        f"Corrected ({reply.mode}).",
+        *_place(reply.id, reply.version, reply.scope, reply.path, reply.event),
+    ]
+    if reply.valid_from:
+        lines.append(f"valid from: {reply.valid_from}")
+    if reply.tombstones:
+        lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
+    lines += _related("other notes that still state the old text:", reply.also_stated_in)
+    return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_forget(reply: ForgetReply) -> str:
+    """What left recall, and other notes that state the same."""
+    head = {
+        "retracted": "Forgotten: the note left recall.",
+        "passage_removed": "Forgotten: the passage left the note.",
+    }.get(reply.outcome, f"{reply.outcome}.")
+    lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
+    if reply.trash:
+        lines.append(f"the file is now: {one_line(reply.trash)}")
+    if reply.tombstones:
+        lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
+    lines += _related("other notes that state the same:", reply.also_stated_in)
+    return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_note(note: NoteView) -> str:
+    """A whole note with its provenance, fenced as data; a long body is cut, and says so."""
+    facts = [
+        f"title: {_field(note.title)}",
+        " · ".join(
+            (note.kind, note.status, note.trust, "current" if note.current else "not current")
+        ),
+        f"path: {_field(note.path)}",
+        f"valid: {note.valid_from or 'always'} to {note.valid_to or 'open'}",
+        f"author: {_author(note)}",
+        *(f"source: {_field(source)}" for source in note.source[:_LISTED]),
+        *_optional("tags", ", ".join(note.tags)),
+        *_optional("reason", note.reason),
+        *_optional("supersedes", ", ".join(note.supersedes)),
+        *_optional("superseded by", note.superseded_by),
+        *_optional("problem", note.problem),
+        *_related("links to:", note.links_out),
+        *_related("linked from:", note.links_in),
+        *_versions(note.versions),
+    ]
+    body, tail = note.body, []
+    if len(body) > _BODY_CHARS:
+        body = body[:_BODY_CHARS]
+        shown = f"[cut: {_BODY_CHARS} of {len(note.body)} characters shown; read has no paging, "
+        tail = [f"{shown}the whole text is in the vault's file {_field(note.path)}]"]
+    head = "\n".join(facts)
+    if len(head) > MAX_CHARS - _BODY_CHARS - 600:
+        head = f"{head[: MAX_CHARS - _BODY_CHARS - 600]}…"
+    attributes = {
+        "scope": note.scope,
+        "count": "1",
+        "id": note.id,
+        "version": str(note.version),
+    }
+    return _bounded([fence(attributes, f"{head}\n---\n{body}"), *tail])
+
+
+def render_history(reply: HistoryReply) -> str:
+    """Audit events, one a line, newest first, with how to see older ones."""
+    if not reply.events:
+        return "No events match in this scope."
+    lines: list[str] = []
+    room = MAX_CHARS - 200
+    last = reply.next
+    for event in reply.events:
+        line = render_event(event)
+        room -= len(line) + 1
+        if room < 0:
+            last = event.seq + 1
+            break
+        lines.append(line)
+    if last:
+        lines.append(f'older events: ask again with since="{last}"')
+    return "\n".join(lines)
+
+
+def render_event(event: EventView) -> str:
+    """One audit event as one line."""
+    parts = [
+        f"#{event.seq} {event.at} {event.action} {event.outcome}",
+        f"{event.vault}/{event.project}",
+        f"{event.note_id} v{event.version}" if event.note_id else "",
+        one_line(event.actor, _FIELD_CHARS)
+        + (f" for {one_line(event.on_behalf_of, _FIELD_CHARS)}" if event.on_behalf_of else ""),
+        f"reason: {one_line(event.reason, _FIELD_CHARS)}" if event.reason else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def render_scopes(reply: ScopesReply) -> str:
+    """Who the caller is, what it may see and write, and how the store stands."""
+    behalf = f" for {reply.on_behalf_of}" if reply.on_behalf_of else ""
+    lines = [
+        f"you are {reply.principal}{behalf}, {reply.role} in {reply.vault}/{reply.project}",
+        f"reads: {_listed(reply.reads)}",
+        f"writes: {_listed(reply.writes)}",
+        f"vault folder: {reply.vault_path}",
+        f"home: {reply.home}",
+        f"policy: {', '.join(f'{name}={value}' for name, value in reply.policy.items())}",
+        f"state: {reply.state}; {_counted(reply.notes, 'note')}",
+        f"index: {', '.join(f'{name}={value}' for name, value in reply.index.items())}",
+        *(f"problem: {_field(problem)}" for problem in reply.problems[:_LISTED]),
+    ]
+    return _bounded(lines)
+
+
+def render_error(error: MemsvcError) -> str:
+    """The error's message; for a stale version also the note's current text, fenced as data."""
+    message = one_line(error.message, 3_000)
+    text = next((error.data[key] for key in ("body", "current", "text") if key in error.data), None)
+    if not isinstance(error, StaleVersion) or not isinstance(text, str):
+        return message
+    cut = " (cut)" if len(text) > 6_000 else ""
+    attributes = {"count": "1", "version": str(error.data.get("version", ""))}
+    return _bounded([message, f"current text{cut}:", fence(attributes, text[:6_000])])
+
+
+_RENDERERS: Sequence[tuple[type, Callable[..., str]]] = (
+    (RecallReply, render_recall),
+    (SaveReply, render_save),
+    (CorrectReply, render_correct),
+    (ForgetReply, render_forget),
+    (NoteView, render_note),
+    (HistoryReply, render_history),
+    (ScopesReply, render_scopes),
+)
+
+
+def _place(note_id: str, version: int, scope: str, path: str, event: int) -> list[str]:
+    lines = [f"id: {note_id}  version: {version}  scope: {scope}  audit event: {event}"]
+    return [*lines, f"path: {one_line(path)}"] if path else lines
+
+
+def _related(heading: str, notes: Sequence[Related]) -> list[str]:
+    if not notes:
+        return []
+    lines = [
+        f"- {_field(note.title)} (id {note.id}"
+        + (f", version {note.version}" if note.version else "")
+        + f", {note.scope})"
+        for note in notes[:_LISTED]
+    ]
+    more = [f"- and {len(notes) - _LISTED} more"] if len(notes) > _LISTED else []
+    return [heading, *lines, *more]
+
+
+def _versions(versions: Sequence[VersionView]) -> list[str]:
+    shown = versions[-_LISTED:]
+    return [
+        f"version {version.version}: {version.mode or 'saved'} {version.recorded_from} by "
+        f"{_field(version.author)}" + (f", {_field(version.reason)}" if version.reason else "")
+        for version in shown
+        if len(versions) > 1
+    ]
+
+
+def _author(note: NoteView) -> str:
+    behalf = f" for {_field(note.on_behalf_of)}" if note.on_behalf_of else ""
+    session = f" (session {_field(note.session)})" if note.session else ""
+    return f"{_field(note.author)}{behalf}{session}, {note.created}, updated {note.updated}"
+
+
+def _optional(name: str, value: str) -> list[str]:
+    return [f"{name}: {_field(value)}"] if value else []
+
+
+def _notice(notice: str) -> list[str]:
+    return [f"note: {one_line(notice, 600)}"] if notice else []
+
+
+def _field(text: str) -> str:
+    return one_line(text, _FIELD_CHARS)
+
+
+def _listed(items: Iterable[str]) -> str:
+    listed = list(items)
+    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+    return (", ".join(listed[:20]) or "nothing") + more
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _bounded(lines: Sequence[str]) -> str:
+    text = "\n".join(lines)
+    return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS - 1]}…"
