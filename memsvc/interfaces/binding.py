@@ -11,10 +11,11 @@ from memsvc.model.vocabulary import SHARED, PrincipalKind, ProjectSlug
 from memsvc.scope.names import check_project, check_vault, project_slug
 from memsvc.settings import DEFAULT_VAULT, Settings
 
-__all__ = ["auto_project", "bind", "principal_name", "system_user"]
+__all__ = ["auto_project", "bind", "named_by_client", "principal_name", "system_user"]
 
 AUTO = "auto"
 _FALLBACK_AGENT = "mcp"
+_HUMAN = f"{PrincipalKind.HUMAN}:"
 _MAX_NAME = 64
 
 
@@ -28,22 +29,24 @@ def bind(
 ) -> Caller:
     """The caller that a process of this door speaks for.
 
-    Through the door `mcp` a principal without a kind is an agent, named by the settings or else by
-    `client`, the connected program's own name; through `cli` it is a human, by default the user of
-    the operating system. `folder` is where `auto` starts to look, by default the working folder.
-    Raises Misconfigured when a name is not legal.
+    Through the door `mcp` it is an agent or a service, named by the settings or else by `client`,
+    the connected program's own name; a human in the settings is then whom it acts for. Through
+    `cli` a name without a kind is a human, by default the user of the operating system. `folder`
+    is where `auto` starts to look, by default the working folder. Raises Misconfigured when a name
+    is not legal.
     """
     try:
         vault = check_vault(settings.vault or DEFAULT_VAULT)
         project = _project(settings.project, folder)
     except InvalidInput as error:
         raise Misconfigured(f"{error.message} (from the settings)", **error.data) from error
+    principal, behalf = _principal(settings.principal, door, client)
     return Caller(
-        principal=_principal(settings.principal, door, client),
+        principal=principal,
         vault=vault,
         project=project,
         door=door,
-        on_behalf_of=settings.on_behalf_of,
+        on_behalf_of=settings.on_behalf_of or behalf,
         client=client,
         session=settings.session or environ.get("CLAUDE_CODE_SESSION_ID", "")[:128],
     )
@@ -113,10 +116,20 @@ def _project(setting: str, folder: Path | None) -> ProjectSlug:
         ) from error
 
 
-def _principal(setting: str, door: str, client: str) -> Principal:
-    kind, separator, name = setting.partition(":")
+def named_by_client(settings: Settings) -> bool:
+    """Whether a program that connects over MCP gives the principal its name."""
+    return not settings.principal or settings.principal.startswith(_HUMAN)
+
+
+def _principal(setting: str, door: str, client: str) -> tuple[Principal, str]:
+    """The principal, and whom it acts for."""
+    kind, separator, name = setting.rpartition(":")
+    if door == "mcp" and (not setting or kind == PrincipalKind.HUMAN):
+        # What runs behind this door is a program, whatever the shell that started it is set to.
+        agent = principal_name(client) or _FALLBACK_AGENT
+        return Principal(PrincipalKind.AGENT, agent), name
     if separator:
-        return Principal(PrincipalKind(kind), name)
+        return Principal(PrincipalKind(kind), name), ""
     if door == "mcp":
-        return Principal(PrincipalKind.AGENT, setting or principal_name(client) or _FALLBACK_AGENT)
-    return Principal(PrincipalKind.HUMAN, setting or system_user())
+        return Principal(PrincipalKind.AGENT, name), ""
+    return Principal(PrincipalKind.HUMAN, name or system_user()), ""

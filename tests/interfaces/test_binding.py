@@ -102,6 +102,17 @@ def test_the_settings_and_the_door_decide_who_calls(tmp_path: Path) -> None:
     assert bind(named, door="mcp", environ=environ, folder=tmp_path).session == "own"
 
 
+def test_a_human_in_the_settings_is_whom_an_mcp_client_acts_for(tmp_path: Path) -> None:
+    environ = {"MEMSVC_HOME": str(tmp_path), "MEMSVC_PRINCIPAL": "human:alice"}
+    settings = load_settings(environ)
+    agent = bind(settings, door="mcp", environ=environ, folder=tmp_path, client="codex")
+    assert (str(agent.principal), agent.on_behalf_of) == ("agent:codex", "alice")
+    person = bind(settings, door="cli", environ=environ, folder=tmp_path)
+    assert (str(person.principal), person.on_behalf_of) == ("human:alice", "")
+    robot = load_settings({**environ, "MEMSVC_PRINCIPAL": "service:nightly"})
+    assert str(bind(robot, door="mcp", environ={}, folder=tmp_path).principal) == "service:nightly"
+
+
 @pytest.mark.parametrize("name", ["", "*", "..", "a/b", "%", "'; drop"])
 def test_no_client_name_makes_an_illegal_principal(name: str) -> None:
     assert principal_name(f"x{name}").startswith("x")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from memsvc.interfaces.binding import bind
+from memsvc.interfaces.binding import bind, named_by_client
 from memsvc.interfaces.mcp.desk import Desk, Opened
 from memsvc.interfaces.mcp.server import MemoryServer
 from memsvc.settings import Settings
@@ -50,7 +50,7 @@ def opener(load: Callable[[], Settings], environ: Mapping[str, str]) -> Callable
         service = open_service(settings)
         service.ensure_ready()
         service.start_background()
-        return Opened(service, caller, anonymous=not settings.principal)
+        return Opened(service, caller, anonymous=named_by_client(settings))
 
     return open_home
 
