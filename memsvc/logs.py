@@ -4,8 +4,6 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from memsvc.settings import LogFormat, LogLevel
-
 if TYPE_CHECKING:
     from structlog.stdlib import BoundLogger
     from structlog.typing import Processor
@@ -19,23 +17,23 @@ def logger(name: str) -> "BoundLogger":
     """The logger of a module (`__name__`); the first argument of its methods is the event's name."""
     import structlog  # costs a tenth of a second, which commands that log nothing need not pay
 
-    bound: BoundLogger = structlog.stdlib.get_logger(name)
+    bound: BoundLogger = structlog.wrap_logger(
+        logging.getLogger(name),
+        processors=_before_the_handler(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
     return bound
 
 
-def configure_logs(*, level: LogLevel = "warning", form: LogFormat = "auto") -> None:
-    """Send our events from `level` up, and warnings of libraries, to standard error.
+def configure_logs(*, level: str = "warning", form: str = "auto") -> None:
+    """Send our events from `level` (debug, info, warning, error) up, and warnings of libraries, to
+    standard error; `form` is json, console, or auto for console on a terminal.
 
     Every record goes through one handler of the root logger, so nothing reaches standard output.
     """
     import structlog  # see logger()
 
     console = form == "console" or (form == "auto" and sys.stderr.isatty())
-    shared: list[Processor] = [
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
     last: Processor = (
         structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
@@ -48,22 +46,37 @@ def configure_logs(*, level: LogLevel = "warning", form: LogFormat = "auto") -> 
         tail.append(structlog.processors.format_exc_info)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*tail, last])
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_shared(), processors=[*tail, last])
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger(_OWN).setLevel(level.upper())
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+    structlog.configure(  # for loggers that were not made here: unconfigured ones print to stdout
+        processors=_before_the_handler(),
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,
     )
+
+
+def _before_the_handler() -> "list[Processor]":
+    import structlog  # see logger()
+
+    return [
+        structlog.stdlib.filter_by_level,
+        *_shared(),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ]
+
+
+def _shared() -> "list[Processor]":
+    import structlog  # see logger()
+
+    return [
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
 
 
 def report_failure(event: str, error: BaseException, **fields: str | int) -> None:

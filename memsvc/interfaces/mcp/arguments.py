@@ -25,6 +25,10 @@ _WANTED = {
     "list_type": 'must be a list of texts, for example ["a", "b"]',
     "string_unicode": "must be valid Unicode text",
 }
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+}
 
 
 def strict_tool(
@@ -83,6 +87,9 @@ def _reason(detail: ErrorDetails) -> str:
         return "is missing; it is required"
     if kind == "literal_error":
         return f"must be one of {detail.get('ctx', {}).get('expected', '')}"
+    if kind in _BOUNDS:
+        word, bound = _BOUNDS[kind]
+        return f"must be {word} {detail.get('ctx', {}).get(bound, '')}"
     if len(detail["loc"]) > 1:
         return 'must hold texts only, for example ["a", "b"]'
     return _WANTED.get(kind, f"cannot be used: {detail['msg']}")

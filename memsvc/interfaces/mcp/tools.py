@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Verbs", "make_tools"]
 
 _NONE: list[str] = []
+_MANY = 1_000_000_000
 
 Title = Annotated[str, Field(description="Short and specific; names the subject.")]
 Body = Annotated[str, Field(description="The text, markdown.")]
@@ -60,8 +61,10 @@ class Verbs:
         ctx: Context[Any, Any],
         *,
         query: Annotated[str, Field(description="The question, in words of the subject.")],
-        k: Annotated[int, Field(description="Most notes, 1-50.")] = 8,
-        budget: Annotated[int, Field(description="Most tokens of the reply, 50-20000.")] = 2000,
+        k: Annotated[int, Field(ge=1, le=50, description="Most notes, 1-50.")] = 8,
+        budget: Annotated[
+            int, Field(ge=50, le=20_000, description="Most tokens of the reply.")
+        ] = 2000,
         kinds: Annotated[list[str], Field(description="Only these kinds; empty = all.")] = _NONE,
         tags: Annotated[list[str], Field(description="Only notes with these tags.")] = _NONE,
         project: Project = "",
@@ -130,7 +133,7 @@ class Verbs:
         ctx: Context[Any, Any],
         *,
         id: NoteId,
-        version: Annotated[int, Field(description="The version you read.")],
+        version: Annotated[int, Field(ge=1, le=_MANY, description="The version you read.")],
         mode: Annotated[
             Literal["changed", "wrong", "amend"],
             Field(description="No longer true, never true, or only better words."),
@@ -176,7 +179,9 @@ class Verbs:
         ctx: Context[Any, Any],
         *,
         id: NoteId,
-        version: Annotated[int, Field(description="An older version; 0 = current.")] = 0,
+        version: Annotated[
+            int, Field(ge=0, le=_MANY, description="An older version; 0 = current.")
+        ] = 0,
     ) -> CallToolResult:
         request = ReadRequest(id=id, version=version)
         return self._answer(ctx, lambda service, caller: service.read(caller, request))
@@ -190,7 +195,7 @@ class Verbs:
             str, Field(description="From this date on; or the number to page on from.")
         ] = "",
         action: Annotated[str, Field(description="Only this action; empty = all.")] = "",
-        limit: Annotated[int, Field(description="Most events, 1-100.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=100, description="Most events, 1-100.")] = 20,
     ) -> CallToolResult:
         page = since if since.isascii() and since.isdigit() else ""
         request = HistoryRequest(
