@@ -1,0 +1,45 @@
+"""What an embedder is: text in, unit vectors out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # numpy costs a start-up more than everything else here
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Embedder"]
+
+
+class Embedder(Protocol):
+    """Turns any text (empty, NUL, lone surrogates, megabytes) into a vector; safe to share by threads.
+
+    The same text always gets the same vector, whatever else is embedded with it. Vectors of
+    different `model_id`s must never be compared.
+    """
+
+    @property
+    def model_id(self) -> str:
+        """Model, revision and build as stable text; stored with every vector."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens, as `count_tokens` counts them, a vector covers; the rest is not read."""
+        ...
+
+    def embed_query(self, text: str) -> "NDArray[np.float32]":
+        """The unit vector of a question, shape (dimension,)."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """The unit vectors of passages in the order given, shape (len(texts), dimension)."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Length of the text in the model's tokens, without the markers around it."""
+        ...
