@@ -24,6 +24,7 @@ __all__ = [
     "file_states",
     "find_note",
     "find_version",
+    "gone_at",
     "has_tombstones",
     "named",
     "note_at",
@@ -34,6 +35,8 @@ __all__ = [
     "remembered_reply",
     "same_text",
     "tombstones_exist",
+    "scopes_with_events",
+    "unresolved",
     "vault_named",
     "vaults",
     "versions_of",
@@ -64,6 +67,15 @@ def projects_of(connection: Connection, vault: VaultName) -> list[ProjectSlug]:
     return [ProjectSlug(row.project) for row in rows]
 
 
+def scopes_with_events(connection: Connection, vault: VaultName) -> list[ProjectSlug]:
+    """The projects of the vault in which anything was ever recorded."""
+    table = tables.audit_event
+    rows = connection.execute(
+        select(table.c.project).where(table.c.vault == vault).distinct().order_by(table.c.project)
+    )
+    return [ProjectSlug(row.project) for row in rows if row.project]
+
+
 def find_note(connection: Connection, note_id: str) -> NoteRecord | None:
     """The note of that exact id, wherever it stands."""
     row = connection.execute(select(tables.note).where(tables.note.c.note_id == note_id)).first()
@@ -79,6 +91,34 @@ def note_at(connection: Connection, vault: VaultName, path: str) -> NoteRecord |
         )
     ).first()
     return _note(row) if row else None
+
+
+def gone_at(connection: Connection, vault: VaultName, path: str) -> NoteRecord | None:
+    """The note that was last at that path before its file was deleted outside."""
+    table = tables.note
+    row = connection.execute(
+        select(table)
+        .where(
+            table.c.vault == vault,
+            table.c.path == path,
+            table.c.status == Status.RETRACTED.value,
+            table.c.trash_path == "",
+        )
+        .order_by(table.c.updated_at.desc())
+        .limit(1)
+    ).first()
+    return _note(row) if row else None
+
+
+def unresolved(connection: Connection, vault: VaultName) -> list[NoteRecord]:
+    """The notes of a vault that link to names which no note had so far."""
+    table = tables.note
+    rows = connection.execute(
+        select(table).where(
+            table.c.vault == vault, table.c.unresolved != "", table.c.status.not_in(_GONE)
+        )
+    )
+    return [_note(row) for row in rows]
 
 
 def path_taken(connection: Connection, vault: VaultName, path: str) -> bool:

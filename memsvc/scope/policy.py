@@ -8,7 +8,7 @@ from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import SHARED, Role
 from memsvc.scope.proof import ReadScope, WriteScope, stamp_of
 
-__all__ = ["Grant", "read_scope", "write_scope"]
+__all__ = ["NOWHERE", "Grant", "oversight_scope", "read_scope", "write_scope"]
 
 _STAMP = stamp_of("memsvc.scope.policy")
 
@@ -65,3 +65,8 @@ def write_scope(
             f"{picked.scope}; ask a person who reviews this vault"
         )
     return WriteScope(picked.scope, picked.role, caller, _STAMP)
+
+
+def oversight_scope(caller: Caller, grants: Sequence[Grant]) -> ReadScope:
+    """Every scope that was granted, each by name: for the person who looks after a home."""
+    return ReadScope(tuple(dict.fromkeys(grant.scope for grant in grants)), caller, _STAMP)

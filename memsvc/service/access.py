@@ -1,0 +1,82 @@
+"""From a caller's claim to a proven scope: grants are loaded here, and only here is the policy asked."""
+
+from sqlalchemy import Connection
+
+from memsvc.errors import NotFound
+from memsvc.ledger import registry
+from memsvc.ledger.records import NoteRecord, VaultRecord
+from memsvc.model.identity import Caller, Scope
+from memsvc.model.vocabulary import SHARED, PrincipalKind, Role, Status
+from memsvc.scope import policy
+from memsvc.scope.proof import ReadScope, WriteScope
+
+__all__ = ["NO_NOTE", "note_for", "oversight", "reads", "vault_of", "writes"]
+
+NO_NOTE = "no note with that id in this scope; `recall` shows the ids of notes you may use"
+"""The one wording for unknown, forgotten and out of scope."""
+
+
+def vault_of(connection: Connection, caller: Caller) -> VaultRecord:
+    """The vault the caller is bound to, or NotFound."""
+    found = registry.vault_named(connection, caller.vault)
+    if found is None:
+        raise NotFound(policy.NOWHERE)
+    return found
+
+
+def _grants(connection: Connection, caller: Caller) -> list[policy.Grant]:
+    """An embedded caller has the project it is bound to, and its vault's `shared`."""
+    vault_of(connection, caller)
+    role = Role.ADMIN if caller.principal.kind is PrincipalKind.HUMAN else Role.WRITER
+    projects = dict.fromkeys((caller.project, SHARED))
+    return [policy.Grant(Scope(caller.vault, project), role) for project in projects]
+
+
+def reads(
+    connection: Connection, caller: Caller, *, vault: str = "", project: str = ""
+) -> ReadScope:
+    """What the caller may read, narrowed by exact names; NotFound for anything else."""
+    return policy.read_scope(caller, _grants(connection, caller), vault=vault, project=project)
+
+
+def writes(
+    connection: Connection,
+    caller: Caller,
+    *,
+    vault: str = "",
+    project: str = "",
+    need: Role = Role.WRITER,
+) -> WriteScope:
+    """The one scope a write goes to; NotFound or Denied."""
+    return policy.write_scope(
+        caller, _grants(connection, caller), vault=vault, project=project, need=need
+    )
+
+
+def note_for(
+    connection: Connection, caller: Caller, note_id: str, *, need: Role = Role.WRITER
+) -> tuple[WriteScope, NoteRecord]:
+    """A living note that the caller may write, with the scope it lives in.
+
+    Unknown, forgotten and out of scope raise the same NotFound.
+    """
+    record = registry.find_note(connection, note_id.strip().upper())
+    readable = reads(connection, caller)
+    gone = record is not None and record.status in (Status.RETRACTED, Status.REJECTED)
+    if record is None or gone or record.scope not in readable:
+        raise NotFound(NO_NOTE)
+    scope = writes(connection, caller, vault=record.vault, project=record.project, need=need)
+    return scope, record
+
+
+def oversight(connection: Connection, caller: Caller) -> ReadScope:
+    """What a caller may look after: a person the whole home, scope by scope; others their own scope."""
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        return reads(connection, caller)
+    grants = [
+        policy.Grant(Scope(vault.name, project), Role.ADMIN)
+        for vault in registry.vaults(connection)
+        for project in dict.fromkeys((SHARED, *registry.scopes_with_events(connection, vault.name)))
+    ]
+    own = _grants(connection, caller)
+    return policy.oversight_scope(caller, [*own, *grants])

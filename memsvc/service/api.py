@@ -1,0 +1,515 @@
+"""The Python API: every verb as one call, for a caller that is bound to its scope.
+
+`memsvc.bootstrap.open_service` makes a `MemoryService`; interfaces hold one and a `Caller`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from memsvc.clock import Clock, stamp
+from memsvc.database import Database
+from memsvc.embedding.loader import LazyEmbedder
+from memsvc.errors import Denied, InvalidInput, MemsvcError, NotFound, VaultOffline
+from memsvc.index import reader as index
+from memsvc.index import schema
+from memsvc.ledger import chain, migrate, reader, registry
+from memsvc.model.identity import Caller
+from memsvc.model.replies import (
+    CorrectReply,
+    EventView,
+    ForgetReply,
+    HistoryReply,
+    Hit,
+    Json,
+    NoteView,
+    RecallReply,
+    SaveReply,
+    ScopesReply,
+)
+from memsvc.model.requests import (
+    CorrectRequest,
+    ForgetRequest,
+    HistoryRequest,
+    ReadRequest,
+    RecallRequest,
+    SaveRequest,
+)
+from memsvc.model.vocabulary import Action, PrincipalKind, Role, SaveOutcome, VaultName
+from memsvc.scope.proof import ReadScope
+from memsvc.service import access
+from memsvc.service.background import Background
+from memsvc.service.gateway.drafts import instant
+from memsvc.service.gateway.gateway import Gateway
+from memsvc.service.home import Home
+from memsvc.service.recall import Recall
+from memsvc.service.views import note_view, readable_note
+
+__all__ = ["MemoryService"]
+
+SCAN_SECONDS = 0.25
+"""How long a read looks for changed files before it answers with what it has."""
+FIRST_SCAN_SECONDS = 5.0
+EMBED_BATCH = 64
+MOST_EVENTS = 200
+TRIES = 3
+FLUSH_AT = 50
+
+Progress = Callable[[int, int, str], None]
+
+
+class MemoryService:
+    """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
+
+    def __init__(  # noqa: PLR0913 - bootstrap hands over every collaborator
+        self,
+        *,
+        home: Home,
+        database: Database,
+        clock: Clock,
+        gateway: Gateway,
+        recall: Recall,
+        embedder: LazyEmbedder,
+        default_vault: str,
+    ) -> None:
+        self._home = home
+        self._database = database
+        self._clock = clock
+        self._gateway = gateway
+        self._recall = recall
+        self._embedder = embedder
+        self._default_vault = default_vault
+        self._ready = False
+        self._background: Background | None = None
+        self._vaults: set[VaultName] = set()
+        self._recalls: list[dict[str, Json]] = []
+
+    # -- life ------------------------------------------------------------------------------
+
+    def ensure_ready(self) -> None:
+        """Make the home, bring its database to this version, and make the first vault.
+
+        Raises Misconfigured, StorageFailed.
+        """
+        if self._ready:
+            return
+        self._home.make()
+        migrate.upgrade(self._database)
+        with self._database.read() as connection:
+            outdated = not schema.current(connection)
+        if outdated:
+            with self._database.write() as connection:
+                schema.ensure(connection)
+        with self._database.read() as connection:
+            vaults = registry.vaults(connection)
+        if self._default_vault and all(one.name != self._default_vault for one in vaults):
+            self._make_default()
+        if outdated:
+            for vault in vaults:
+                self._gateway.fill_index(vault.name)
+        self._ready = True
+
+    def _make_default(self) -> None:
+        """The vault `personal`, inside the home, when nothing else is configured."""
+        from memsvc.service.defaults import owner_caller  # only at the very first start
+
+        self._home.personal.mkdir(exist_ok=True, mode=0o700)
+        try:
+            self._gateway.add_vault(
+                owner_caller(),
+                name=self._default_vault,
+                path=str(self._home.personal),
+                projects={},
+                layout="folders",
+            )
+        except InvalidInput:
+            with self._database.read() as connection:
+                if registry.vault_named(connection, self._default_vault) is None:
+                    raise  # else another process was first
+
+    def start_background(self) -> None:
+        """Load the model and index what waits, while calls are answered."""
+        self._embedder.start()
+        self._background = Background(self._work)
+        self._background.start()
+
+    def _work(self) -> bool:
+        for vault in list(self._vaults):
+            try:
+                self._gateway.scan(vault, seconds=1.0)
+            except (VaultOffline, NotFound):
+                continue
+        self._flush_recalls()
+        waiting = any(self._gateway.scanner.waiting(vault) for vault in self._vaults)
+        done = self._gateway.embed_missing(limit=EMBED_BATCH)
+        return waiting or done >= EMBED_BATCH
+
+    def close(self) -> None:
+        """Stop the background and give back every handle."""
+        if self._background is not None:
+            self._background.close()
+        if self._ready:
+            try:
+                self._flush_recalls()
+            except MemsvcError:
+                self._recalls = []  # telemetry is never worth an error
+        self._database.close()
+
+    # -- writes ----------------------------------------------------------------------------
+
+    def save(self, caller: Caller, request: SaveRequest) -> SaveReply:
+        """A new note, durable and recallable when this returns."""
+        self.ensure_ready()
+        reply = self._gateway.save(caller, request)
+        self._vaults.add(caller.vault)
+        if reply.outcome != SaveOutcome.CREATED.value:
+            return reply
+        with self._database.read() as connection:
+            scope = access.reads(connection, caller)
+            close = index.similar(
+                scope,
+                connection,
+                title=request.title,
+                body=request.body,
+                embedder=self._embedder.ready(),
+            )
+        others = [one for one in close if one.id != reply.id and one.id not in reply.superseded]
+        return replace(reply, similar=others[:3])
+
+    def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:
+        """A note's text replaced: changed, wrong or amend."""
+        self.ensure_ready()
+        return self._gateway.correct(caller, request)
+
+    def forget(self, caller: Caller, request: ForgetRequest) -> ForgetReply:
+        """A note or passage retracted; the reply lists other notes that state the same."""
+        self.ensure_ready()
+        reply, rejected = self._gateway.forget(caller, request)
+        from memsvc.service.echoes import stating  # reads candidates: only after a forget
+
+        with self._database.read() as connection:
+            scope = access.reads(connection, caller)
+        also = stating(
+            scope, self._database, rejected, without=reply.id, embedder=self._embedder.ready()
+        )
+        return replace(reply, also_stated_in=also)
+
+    # -- reads -----------------------------------------------------------------------------
+
+    def recall(self, caller: Caller, request: RecallRequest) -> RecallReply:
+        """Notes that answer a query, from the caller's scope only."""
+        self.ensure_ready()
+        begun = time.perf_counter()
+        with self._database.read() as connection:
+            scope = access.reads(connection, caller, vault=request.vault, project=request.project)
+        notices = self._look(caller.vault)
+        reply = self._recall.recall(
+            scope, request, notices=notices, waiting=self._gateway.scanner.waiting(caller.vault)
+        )
+        for _ in range(TRIES):
+            stale = self._stale(scope, reply.hits)
+            if not stale:
+                break
+            self._gateway.refresh(caller.vault, stale)
+            self._look(caller.vault)
+            reply = self._recall.recall(
+                scope, request, notices=notices, waiting=self._gateway.scanner.waiting(caller.vault)
+            )
+        took = (time.perf_counter() - begun) * 1000
+        self._note(caller, reply, took)
+        return replace(reply, took_ms=round(took, 2))
+
+    def read(self, caller: Caller, request: ReadRequest) -> NoteView:
+        """One whole note with provenance, links and versions."""
+        self.ensure_ready()
+        self._look(caller.vault)
+        with self._database.read() as connection:
+            scope = access.reads(connection, caller)
+            note = readable_note(scope, connection, request.id)
+        self._gateway.refresh(caller.vault, [note.path])
+        with self._database.read() as connection:
+            return note_view(access.reads(connection, caller), connection, request)
+
+    def history(self, caller: Caller, request: HistoryRequest) -> HistoryReply:
+        """Audit events of the caller's scope, newest first."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            return self._events(access.reads(connection, caller), connection, request)
+
+    def scopes(self, caller: Caller) -> ScopesReply:
+        """Who the caller is, what it may see and write, and how the index stands."""
+        self.ensure_ready()
+        from memsvc.service.status import scopes_reply  # counts things: only when asked
+
+        notices = self._look(caller.vault, quiet=True)
+        return scopes_reply(
+            self._database,
+            self._home,
+            self._embedder,
+            caller,
+            waiting=self._gateway.scanner.waiting(caller.vault),
+            notices=notices,
+        )
+
+    # -- the person who looks after the home -------------------------------------------------
+
+    def audit_list(  # noqa: PLR0913 - each filter is optional
+        self,
+        caller: Caller,
+        *,
+        id: str = "",
+        since: str = "",
+        action: str = "",  # noqa: A002
+        limit: int = 50,
+        before: int = 0,
+    ) -> HistoryReply:
+        """Audit events of every scope that the person looks after."""
+        self.ensure_ready()
+        request = HistoryRequest(id=id, since=since, action=action, limit=limit, before=before)
+        with self._database.read() as connection:
+            return self._events(access.oversight(connection, caller), connection, request)
+
+    def audit_verify(self) -> dict[str, Json]:
+        """Whether the hash chain holds, and what is wrong with it."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            verdict = chain.verify(connection)
+        return {
+            "ok": verdict.ok,
+            "events": verdict.events,
+            "head": verdict.head,
+            "problems": list(verdict.problems),
+        }
+
+    def audit_export(self, caller: Caller) -> Iterator[EventView]:
+        """Every event the person may see, oldest first."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            scope = access.oversight(connection, caller)
+            found = reader.events(scope, connection, limit=10_000_000)
+        yield from reversed(found)
+
+    def tombstones(self, caller: Caller) -> list[dict[str, Json]]:
+        """What was rejected, without its text."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            return reader.tombstones(access.oversight(connection, caller), connection)
+
+    def lift(self, caller: Caller, tombstone_id: str, reason: str) -> dict[str, str]:
+        """A rejected claim allowed again; for a person, with a confirmation."""
+        self.ensure_ready()
+        return self._gateway.lift(caller, tombstone_id=tombstone_id, reason=reason)
+
+    def reviews(self, caller: Caller) -> list[dict[str, Json]]:
+        """What waits for a person's decision."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            return reader.reviews(access.oversight(connection, caller), connection)
+
+    def vault_add(
+        self,
+        caller: Caller,
+        name: str,
+        path: str,
+        projects: Mapping[str, str],
+        layout: str = "auto",
+    ) -> dict[str, Json]:
+        """Register a folder as a vault."""
+        self.ensure_ready()
+        _owner(caller)
+        record = self._gateway.add_vault(
+            caller, name=name, path=path, projects=projects, layout=layout
+        )
+        return {"name": record.name, "path": record.path, "layout": record.layout}
+
+    def vault_list(self) -> list[dict[str, Json]]:
+        """The vaults of the home."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            return [
+                {
+                    "name": one.name,
+                    "path": one.path,
+                    "layout": one.layout,
+                    "projects": dict(one.projects),
+                    "notes": registry.count_notes(connection, one.name),
+                    "state": "offline" if one.offline_since else "online",
+                    "reason": one.offline_reason,
+                }
+                for one in registry.vaults(connection)
+            ]
+
+    def vault_remove(self, caller: Caller, name: str) -> dict[str, Json]:
+        """Stop serving a vault; its files stay."""
+        self.ensure_ready()
+        _owner(caller)
+        self._gateway.remove_vault(caller, name=name)
+        return {"removed": name}
+
+    def vault_accept(self, caller: Caller, name: str) -> dict[str, Json]:
+        """Believe that the notes a vault lost are deleted, and bring it online."""
+        self.ensure_ready()
+        _owner(caller)
+        report = self._gateway.accept_loss(caller, name=name)
+        return {"vault": name, "removed": report.removed, "files": report.files}
+
+    def reindex(self, caller: Caller, progress: Progress | None = None) -> dict[str, Json]:
+        """Read every file again, drop the index and build it anew from files and ledger."""
+        self.ensure_ready()
+        begun = time.monotonic()
+        with self._database.read() as connection:
+            vaults = registry.vaults(connection)
+        offline = []
+        for vault in vaults:
+            try:
+                self._gateway.scan(vault.name, seconds=None, force=True, progress=progress)
+            except VaultOffline:
+                offline.append(vault.name)
+        notes = self._gateway.reindex(caller, progress=progress)
+        self._embedder.load_now()
+        vectors = self._gateway.embed_missing(limit=None, progress=progress)
+        return {
+            "notes": notes,
+            "vectors": vectors,
+            "offline": [str(name) for name in offline],
+            "model": self._embedder.state,
+            "seconds": round(time.monotonic() - begun, 2),
+        }
+
+    def stats(self, caller: Caller) -> dict[str, Json]:
+        """Counts and sizes."""
+        self.ensure_ready()
+        from memsvc.service.status import statistics  # counts things: only when asked
+
+        with self._database.read() as connection:
+            scope = access.oversight(connection, caller)
+            return statistics(scope, connection, self._home)
+
+    def doctor(self, caller: Caller) -> list[dict[str, Json]]:
+        """Findings about the home and its vaults: `check`, `state` (ok, warn, fail), `detail`."""
+        self.ensure_ready()
+        from memsvc.service.status import findings  # looks at everything: only when asked
+
+        problems = [
+            notice
+            for one in self.vault_list()
+            for notice in self._look(VaultName(str(one["name"])), quiet=True)
+        ]
+        return findings(self._database, self._home, caller, problems)
+
+    # -- inner -----------------------------------------------------------------------------
+
+    def _look(self, vault: VaultName, *, quiet: bool = False) -> list[str]:
+        """Take in what people changed, for a short while; notices for the reply."""
+        first = vault not in self._vaults
+        self._vaults.add(vault)
+        seconds = FIRST_SCAN_SECONDS if first and self._background is None else SCAN_SECONDS
+        try:
+            report = self._gateway.scan(vault, seconds=seconds)
+        except VaultOffline as error:
+            if quiet:
+                return [error.message]
+            raise
+        notices = list(report.notices)
+        if report.waiting:
+            notices.append(
+                f"{report.waiting} of {report.files} files are not indexed yet; they are being read"
+                if self._background
+                else f"{report.waiting} of {report.files} files are not indexed yet; "
+                "run `memsvc reindex`"
+            )
+            if self._background is not None:
+                self._background.poke()
+        notices += [f"folder {name} cannot be read" for name in report.unreadable[:3]]
+        if self._background is None:
+            self._embed_now()
+        return notices
+
+    def _embed_now(self) -> None:
+        """A process that answers once and ends gives vectors to what it just took in, if it is little."""
+        if self._embedder.state == "idle":
+            self._embedder.load_now()
+        self._gateway.embed_missing(limit=EMBED_BATCH)
+
+    def _stale(self, scope: ReadScope, hits: list[Hit]) -> list[str]:
+        """The paths among the hits whose file is not what was indexed."""
+        if not hits:
+            return []
+        vault = scope.scopes[0].vault
+        paths = [hit.path for hit in hits]
+        with self._database.read() as connection:
+            record = access.vault_of(connection, scope.caller)
+            states = registry.file_states(connection, vault, paths)
+            owed = {operation.path for operation in registry.operations(connection, vault)}
+        root = Path(record.path)
+        return [
+            path
+            for path in dict.fromkeys(paths)
+            if path not in owed and not _as_remembered(root / path, states.get(path))
+        ]
+
+    def _events(
+        self, scope: ReadScope, connection: object, request: HistoryRequest
+    ) -> HistoryReply:
+        limit = max(1, min(request.limit, MOST_EVENTS))
+        if request.action and request.action not in {one.value for one in Action}:
+            raise InvalidInput(f"action must be one of {', '.join(Action)}", argument="action")
+        found = reader.events(
+            scope,
+            connection,  # type: ignore[arg-type] # a Connection; the API does not name SQLAlchemy
+            note_id=request.id.strip().upper(),
+            since=instant(request.since, argument="since"),
+            action=request.action,
+            before=request.before,
+            limit=limit + 1,
+        )
+        more = len(found) > limit
+        shown = found[:limit]
+        return HistoryReply(
+            scope=scope.label, events=shown, next=shown[-1].seq if more and shown else 0
+        )
+
+    def _note(self, caller: Caller, reply: RecallReply, took_ms: float) -> None:
+        """Keep who asked and what was returned, by hash and id, for the telemetry table."""
+        self._recalls.append(
+            {
+                "at": stamp(self._clock.now()),
+                "vault": caller.vault,
+                "project": caller.project,
+                "actor": str(caller.principal),
+                "session": caller.session,
+                "query_hash": reply.query_hash,
+                "ids": str([hit.id for hit in reply.hits]).replace("'", '"'),
+                "took_us": int(took_ms * 1000),
+            }
+        )
+        if self._background is None and len(self._recalls) >= FLUSH_AT:
+            self._flush_recalls()
+
+    def _flush_recalls(self) -> None:
+        rows, self._recalls = self._recalls, []
+        if rows:
+            self._gateway.note_recalls(rows)
+
+
+def _owner(caller: Caller) -> None:
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied(f"this is for the person who owns the home (role {Role.ADMIN})")
+
+
+def _as_remembered(path: Path, state: object) -> bool:
+    from memsvc.ledger.records import FileRecord
+
+    if not isinstance(state, FileRecord):
+        return False
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_ino,
+    )

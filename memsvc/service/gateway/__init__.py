@@ -1,0 +1,1 @@
+"""The one way to change anything: policy, one transaction, then the files."""

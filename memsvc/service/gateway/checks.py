@@ -1,0 +1,168 @@
+"""The policy that every text passes, whatever door it came through."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection
+
+from memsvc.errors import InvalidInput, RecalledText, RejectedClaim, SecretFound
+from memsvc.ledger import registry
+from memsvc.ledger.keys import KeyRing
+from memsvc.ledger.records import TombstoneRecord
+from memsvc.model.identity import Scope
+
+__all__ = [
+    "Statement",
+    "check_lines",
+    "check_note_text",
+    "find_rejected",
+    "find_violation",
+    "introduced",
+    "refuse_rejected",
+    "statements",
+]
+
+MAX_BODY = 1_000_000
+"""Characters of one note; longer texts belong into several."""
+MAX_TITLE = 300
+MAX_LINE = 500
+MAX_ITEMS = 50
+
+_FENCE = re.compile(r"<\s*/?\s*recalled[\s_-]*notes\b", re.IGNORECASE)
+_INVISIBLE = {"Cf", "Mn", "Me"}
+
+Statement = tuple[str, str]
+"""A claim that counts: its normal form, and its kind (sentence, item, row, heading, code, whole)."""
+
+
+def check_note_text(title: str, body: str) -> None:
+    """Refuse a title or a body that no note may have.
+
+    Raises InvalidInput (empty, too long, NUL), RecalledText, SecretFound.
+    """
+    if not title.strip():
+        raise InvalidInput("the title is empty; give the note a short title", argument="title")
+    if not body.strip():
+        raise InvalidInput("the body is empty; say what is to be remembered", argument="body")
+    if len(title) > MAX_TITLE or "\n" in title or "\r" in title:
+        raise InvalidInput(
+            f"the title must be one line of at most {MAX_TITLE} characters", argument="title"
+        )
+    if len(body) > MAX_BODY:
+        raise InvalidInput(
+            f"the body has {len(body)} characters and {MAX_BODY} are the most; "
+            "save several notes, one subject each",
+            argument="body",
+        )
+    for name, text in (("title", title), ("body", body)):
+        _check_characters(name, text)
+    problem = find_violation(title, body)
+    if problem == "recalled_text":
+        raise RecalledText(
+            "the text is a recall reply, which is data to read, not a new memory; "
+            "save the statement itself in your own words"
+        )
+    if problem:
+        raise SecretFound(
+            f"the text holds a secret (rule: {problem}); save where the secret is kept instead",
+            rule=problem,
+        )
+
+
+def check_lines(**lines: str | Sequence[str]) -> None:
+    """Refuse reasons, sources and tags that are too long, hold NUL or line breaks, or a secret."""
+    for name, value in lines.items():
+        items = [value] if isinstance(value, str) else list(value)
+        if len(items) > MAX_ITEMS:
+            raise InvalidInput(f"{name} takes at most {MAX_ITEMS} items", argument=name)
+        for item in items:
+            _check_characters(name, item)
+            if len(item) > MAX_LINE or "\n" in item or "\r" in item:
+                raise InvalidInput(
+                    f"{name} takes single lines of at most {MAX_LINE} characters", argument=name
+                )
+            rule = _secret(item)
+            if rule:
+                raise SecretFound(f"{name} holds a secret (rule: {rule}); leave it out", rule=rule)
+
+
+def find_violation(title: str, body: str) -> str:
+    """The policy that a text breaks: `recalled_text`, a secret rule's name, or nothing."""
+    if "<" in body or "＜" in body:
+        visible = "".join(
+            char
+            for char in unicodedata.normalize("NFKC", body)
+            if unicodedata.category(char) not in _INVISIBLE
+        )
+        if _FENCE.search(visible):
+            return "recalled_text"
+    return _secret(title) or _secret(body)
+
+
+def statements(title: str, body: str) -> list[Statement]:
+    """Every claim of a note that counts, its title and its whole text included."""
+    from memsvc.notes import claims  # pulls in the markdown parser
+
+    found: dict[str, str] = {}
+    for claim in claims.claims(body):
+        if claim.normal and claims.counts(claim.text):
+            found.setdefault(claim.normal, claim.kind)
+    heading = claims.plain_claim(title)
+    if heading.normal and claims.counts(heading.text):
+        found.setdefault(heading.normal, "title")
+    whole = claims.whole(body)
+    if whole:
+        found.setdefault(whole, "whole")
+    return list(found.items())
+
+
+def introduced(new: Iterable[Statement], old: Iterable[Statement]) -> list[Statement]:
+    """The statements of the new text that the old one did not make."""
+    before = {normal for normal, _ in old}
+    return [statement for statement in new if statement[0] not in before]
+
+
+def find_rejected(
+    connection: Connection, keys: KeyRing, scope: Scope, texts: Iterable[Statement]
+) -> list[TombstoneRecord]:
+    """The standing tombstones that the statements meet in this scope."""
+    digests = [digest for normal, _ in texts for digest in keys.candidates(scope, normal)]
+    return registry.blocking(connection, scope, digests)
+
+
+def refuse_rejected(met: Sequence[TombstoneRecord]) -> None:
+    """Raise RejectedClaim for the first tombstone met, if any."""
+    if not met:
+        return
+    first = met[0]
+    why = f" because: {first.reason}" if first.reason else ""
+    raise RejectedClaim(
+        f"this states something that was rejected here: a {first.claim_kind} of note "
+        f"{first.note_id}, on {first.at[:10]} by {first.actor}{why}. Do not save it again in other "
+        "words. If it is true after all, a person can lift it: "
+        f"memsvc tombstone lift {first.tombstone_id}",
+        tombstone=first.tombstone_id,
+        note=first.note_id,
+        at=first.at,
+        by=first.actor,
+        reason=first.reason,
+        count=len(met),
+    )
+
+
+def _check_characters(name: str, text: str) -> None:
+    if "\x00" in text:
+        raise InvalidInput(f"the {name} holds a NUL character; remove it", argument=name)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"the {name} holds half a character (a lone surrogate); send whole text", argument=name
+        ) from error
+
+
+def _secret(text: str) -> str:
+    from memsvc.notes.secrets import find_secret  # loads its rules on first use
+
+    return find_secret(text) or ""

@@ -1,0 +1,190 @@
+"""forget: a note, or a passage of it, leaves recall, and what it claimed is rejected."""
+
+import secrets
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from memsvc.clock import stamp
+from memsvc.errors import InvalidInput
+from memsvc.index import writer as index
+from memsvc.ledger import writer as ledger
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller
+from memsvc.model.replies import ForgetReply
+from memsvc.model.requests import ForgetRequest
+from memsvc.model.vocabulary import Action, ForgetMode, Outcome, Status
+from memsvc.service import access
+from memsvc.service.gateway import checks
+from memsvc.service.gateway.correct import (
+    Change,
+    Current,
+    current,
+    make_tombstones,
+    rewrite,
+    without_passage,
+)
+from memsvc.service.gateway.indexing import document_of
+from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.scan import Scanner
+
+__all__ = ["forget"]
+
+
+def forget(
+    parts: Parts, scanner: Scanner, caller: Caller, request: ForgetRequest
+) -> tuple[ForgetReply, list[checks.Statement]]:
+    """Retract a note or one passage; the reply, and the claims that are now rejected.
+
+    A purge from this door is a retraction with a review item: erasing is for a person who reviews.
+    Raises InvalidInput, NotFound, Uneditable, StorageFailed, VaultOffline.
+    """
+    checks.check_lines(reason=request.reason)
+    with parts.database.read() as connection:
+        scope, _ = access.note_for(connection, caller, request.id)
+    with parts.locked(scope.scope.vault):
+        now_is = current(parts, scanner, caller, request.id)
+        if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
+            return _forget_passage(parts, now_is, request)
+        return _retract(parts, now_is, request)
+
+
+def _forget_passage(
+    parts: Parts, now_is: Current, request: ForgetRequest
+) -> tuple[ForgetReply, list[checks.Statement]]:
+    if request.mode is ForgetMode.PURGE:
+        raise InvalidInput("purge takes a whole note; retract the passage instead", argument="mode")
+    now = parts.clock.now()
+    old = now_is.version
+    body = without_passage(old.body, request.passage)
+    if not body.strip():
+        return _retract(parts, now_is, request)
+    change = Change(
+        action=Action.FORGET,
+        mode="forget_passage",
+        body=body,
+        title=old.title,
+        reason=request.reason,
+        source=(),
+        valid_from=old.valid_from,
+        end={"recorded_to": stamp(now), "end_mode": "wrong"},
+        reject=True,
+    )
+    before = checks.statements(old.title, old.body)
+    gone = checks.introduced(before, checks.statements(old.title, body))
+    passage = checks.statements("", request.passage)
+    seq, version, made, conflicts = rewrite(parts, now_is, change, now, also=passage)
+    reply = ForgetReply(
+        outcome="passage_removed",
+        id=version.note_id,
+        version=version.version,
+        scope=str(now_is.note.scope),
+        event=seq,
+        tombstones=made,
+        path=version.path,
+        notice="the file was edited meanwhile and kept; see `memsvc review list`"
+        if conflicts
+        else "",
+    )
+    return reply, [*gone, *passage]
+
+
+def _retract(
+    parts: Parts, now_is: Current, request: ForgetRequest
+) -> tuple[ForgetReply, list[checks.Statement]]:
+    note, old, scope = now_is.note, now_is.version, now_is.scope
+    now = parts.clock.now()
+    document = document_of(old)
+    rejected = [
+        statement
+        for statement in checks.statements(document.title, document.body)
+        if statement[1] != "title" or any(char.isdigit() for char in statement[0])
+    ]
+    target = _trash_name(now_is.root, note.path)
+    staging = Staging(now_is.root, now_is.vault)
+    staging.trash(
+        note.path, target, note_id=note.note_id, version=old.version, content_hash=old.content_hash
+    )
+    with parts.database.write() as connection:
+        seq = ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.FORGET,
+                outcome=Outcome.DONE,
+                caller=scope.caller,
+                scope=note.scope,
+                note_id=note.note_id,
+                version=old.version,
+                reason=request.reason,
+                before_hash=old.content_hash,
+                detail={"mode": request.mode.value, "claims": len(rejected)},
+            ),
+            at=now,
+        )
+        made = make_tombstones(
+            connection, parts, now_is, rejected, reason=request.reason, event_seq=seq
+        )
+        _commit_retraction(connection, parts, now_is, target)
+        if request.mode is ForgetMode.PURGE:
+            ledger.add_review(
+                connection,
+                review_id=parts.new_id(now),
+                scope=note.scope,
+                kind="purge_request",
+                note_id=note.note_id,
+                version=old.version,
+                at=now,
+                event_seq=seq,
+                detail={"by": str(scope.caller.principal)},
+            )
+        staging.record(connection, event_seq=seq, parts=parts)
+    conflicts = staging.publish(parts)
+    reply = ForgetReply(
+        outcome="retracted",
+        id=note.note_id,
+        version=old.version,
+        scope=str(note.scope),
+        event=seq,
+        tombstones=made,
+        path=note.path,
+        trash=target,
+        notice=_notice(request, conflicts=bool(conflicts)),
+    )
+    return reply, rejected
+
+
+def _notice(request: ForgetRequest, *, conflicts: bool) -> str:
+    if conflicts:
+        return "the file was edited meanwhile and kept; see `memsvc review list`"
+    if request.mode is ForgetMode.PURGE:
+        return "retracted; erasing it for good is queued for a person who reviews this vault"
+    return ""
+
+
+def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, target: str) -> None:
+    now = stamp(parts.clock.now())
+    note_id = now_is.note.note_id
+    ledger.end_version(
+        connection, note_id, now_is.version.version, recorded_to=now, end_mode="retracted"
+    )
+    ledger.update_note(
+        connection,
+        note_id,
+        status=Status.RETRACTED.value,
+        withheld="forgotten",
+        trash_path=target,
+        updated_at=now,
+    )
+    ledger.set_names(connection, note_id, vault=now_is.vault.name, names=())
+    ledger.close_reviews(connection, note_id, at=parts.clock.now(), state="retracted")
+    index.remove_note(connection, note_id)
+
+
+def _trash_name(root: Path, path: str) -> str:
+    """A free name in the vault's trash, keeping the folder so that it can be put back by hand."""
+    wanted = f".trash/{path}"
+    while (root / wanted).exists():
+        stem = path.removesuffix(".md")
+        wanted = f".trash/{stem}.{secrets.token_hex(3)}.md"
+    return wanted

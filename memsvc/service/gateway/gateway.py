@@ -1,0 +1,165 @@
+"""The gateway itself: each verb, and the record of whatever it refuses or fails to do."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import structlog
+
+from memsvc.errors import (
+    Denied,
+    InvalidInput,
+    MemsvcError,
+    NotFound,
+    Refused,
+    StaleVersion,
+    StorageFailed,
+)
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import VaultRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Scope
+from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
+from memsvc.model.requests import CorrectRequest, ForgetRequest, SaveRequest
+from memsvc.model.vocabulary import Action, Outcome, VaultName
+from memsvc.service import access
+from memsvc.service.gateway import checks, lifting, rebuild, vaults
+from memsvc.service.gateway.correct import correct
+from memsvc.service.gateway.forget import forget
+from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.save import save
+from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
+
+__all__ = ["Gateway"]
+
+_REFUSALS = (Refused, InvalidInput, Denied, NotFound, StaleVersion)
+_RECORDED = ("rule", "tombstone", "argument", "count", "version")
+
+_log = structlog.get_logger("memsvc.gateway")
+
+
+class Gateway:
+    """The one writer of ledger and index; every door ends here."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.scanner = Scanner(parts)
+
+    def save(self, caller: Caller, request: SaveRequest) -> SaveReply:
+        """A new note; see `memsvc.service.gateway.save`."""
+        with self._recorded(caller, Action.SAVE):
+            with self._parts.database.read() as connection:
+                scope = access.writes(
+                    connection, caller, vault=request.vault, project=request.project
+                )
+            return save(self._parts, self.scanner, scope, request)
+
+    def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:
+        """A note's text replaced; see `memsvc.service.gateway.correct`."""
+        with self._recorded(caller, Action.CORRECT, note_id=request.id):
+            return correct(self._parts, self.scanner, caller, request)
+
+    def forget(
+        self, caller: Caller, request: ForgetRequest
+    ) -> tuple[ForgetReply, list[checks.Statement]]:
+        """A note or passage retracted, with the claims it made; see `memsvc.service.gateway.forget`."""
+        with self._recorded(caller, Action.FORGET, note_id=request.id):
+            return forget(self._parts, self.scanner, caller, request)
+
+    def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
+        """A rejected claim allowed again, by a reviewer."""
+        with self._recorded(caller, Action.LIFT):
+            return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
+
+    def scan(
+        self,
+        vault: VaultName,
+        *,
+        seconds: float | None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ScanReport:
+        """What people changed in the folder, taken in."""
+        return self.scanner.scan(vault, seconds=seconds, force=force, progress=progress)
+
+    def refresh(self, vault: VaultName, paths: list[str]) -> int:
+        """These files, taken in if they changed."""
+        return self.scanner.refresh(vault, paths)
+
+    def reindex(self, caller: Caller, *, progress: Progress | None) -> int:
+        """The whole index made anew; how many notes."""
+        return rebuild.rebuild(self._parts, caller, progress=progress)
+
+    def fill_index(self, vault: VaultName) -> int:
+        """Index a vault's notes after the index was found empty or outdated."""
+        return rebuild.put_all(self._parts, vault)
+
+    def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
+        """Vectors for chunks that have none."""
+        return rebuild.embed_missing(self._parts, limit=limit, progress=progress)
+
+    def add_vault(
+        self, caller: Caller, *, name: str, path: str, projects: Mapping[str, str], layout: str
+    ) -> VaultRecord:
+        """A folder registered as a vault."""
+        return vaults.add_vault(
+            self._parts, caller, name=name, path=path, projects=projects, layout=layout
+        )
+
+    def remove_vault(self, caller: Caller, *, name: str) -> None:
+        """A vault taken out of the register; its files stay."""
+        vaults.remove_vault(self._parts, caller, name=name)
+
+    def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
+        """A vault that lost most of its notes, believed: the missing ones are removed."""
+        record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
+        try:
+            return self.scan(record.name, seconds=None, force=True)
+        finally:
+            vaults.accept_loss(self._parts, caller, name=name, accept=False)
+
+    def note_recalls(self, rows: list[dict[str, Json]]) -> None:
+        """Telemetry of reads, written in bulk and unsynced."""
+        with self._parts.database.write(durable=False) as connection:
+            ledger.add_recalls(connection, rows)
+
+    @contextmanager
+    def _recorded(self, caller: Caller, action: Action, *, note_id: str = "") -> Iterator[None]:
+        """Record a refusal or a failure as an event of its own, then let it through."""
+        try:
+            yield
+        except MemsvcError as error:
+            refused = isinstance(error, _REFUSALS)
+            self._record(
+                caller, action, Outcome.REFUSED if refused else Outcome.FAILED, note_id, error
+            )
+            raise
+
+    def _record(
+        self, caller: Caller, action: Action, outcome: Outcome, note_id: str, error: MemsvcError
+    ) -> None:
+        """The event is in the caller's own scope: it must not tell what lies outside."""
+        detail: dict[str, Json] = {
+            name: value
+            for name, value in error.data.items()
+            if name in _RECORDED and isinstance(value, str | int)
+        }
+        try:
+            with self._parts.database.write() as connection:
+                known = registry.find_note(connection, note_id.strip().upper()) if note_id else None
+                own = known is not None and known.scope == Scope(caller.vault, caller.project)
+                ledger.add_event(
+                    connection,
+                    NewEvent(
+                        action=action,
+                        outcome=outcome,
+                        caller=caller,
+                        scope=Scope(caller.vault, caller.project),
+                        note_id=known.note_id if known is not None and own else "",
+                        reason=error.code,
+                        detail=detail,
+                    ),
+                    at=self._parts.clock.now(),
+                )
+        except StorageFailed:
+            _log.error("refusal_not_recorded", action=action.value, code=error.code)

@@ -1,0 +1,175 @@
+"""From a version's record to the index, with its links resolved and its vectors if a model is loaded."""
+
+import json
+import posixpath
+import unicodedata
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from memsvc.index import writer as index
+from memsvc.index.chunks import chunk, embed_text
+from memsvc.index.values import IndexEntry
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import NoteRecord, VersionRecord
+from memsvc.model.vocabulary import Status, VaultName
+from memsvc.notes.document import Document, read_document
+from memsvc.notes.links import LinkResolver, link_targets_of, parse_links
+from memsvc.notes.tags import body_tags
+from memsvc.service.gateway.parts import Parts
+
+__all__ = [
+    "Vectors",
+    "document_of",
+    "entry_of",
+    "fold",
+    "index_version",
+    "link_texts",
+    "names_of",
+    "resolve",
+    "vectors_for",
+]
+
+Vectors = Mapping[int, NDArray[np.float32]]
+"""Vectors by chunk ordinal."""
+
+MOST_CHUNKS_AT_ONCE = 24
+"""A longer text is embedded in the background: the caller does not wait for it."""
+
+
+def document_of(version: VersionRecord) -> Document:
+    """The version's file, read again."""
+    return read_document(version.content.encode("utf-8", "surrogatepass"), path=version.path)
+
+
+def fold(text: str) -> str:
+    """A name as links are looked up: composed, case-folded, without surrounding blanks."""
+    return unicodedata.normalize("NFC", text).strip().casefold()
+
+
+def names_of(path: str, document: Document) -> set[str]:
+    """Every name by which a link may call the note, folded."""
+    stem = path[:-3] if path.lower().endswith(".md") else path
+    names = {stem, posixpath.basename(stem), document.title, *document.aliases}
+    return {fold(name) for name in names if fold(name)}
+
+
+def link_texts(document: Document) -> list[str]:
+    """Every link target that the note names, in its body and its frontmatter, each once."""
+    targets = [link.target for link in parse_links(document.body) if link.target]
+    for value in document.values.values():
+        targets.extend(link_targets_of(value))
+    return list(dict.fromkeys(targets))
+
+
+def resolve(
+    connection: Connection, vault: VaultName, texts: list[str], *, from_path: str
+) -> tuple[dict[str, str], list[str]]:
+    """Which note each link text names: found ones by text, and the rest."""
+    if not texts:
+        return {}, []
+    wanted = set()
+    for text in texts:
+        bare = text[:-3] if text.lower().endswith(".md") else text
+        joined = posixpath.normpath(posixpath.join(posixpath.dirname(from_path), bare))
+        wanted |= {fold(bare), fold(posixpath.basename(bare)), fold(joined)}
+    rows = registry.named(connection, vault, wanted)
+    notes: dict[str, tuple[str, list[str]]] = {}
+    for note_id, name, path, _project in rows:
+        notes.setdefault(note_id, (path, []))[1].append(name)
+    resolver = LinkResolver(
+        (note_id, path, "", tuple(names)) for note_id, (path, names) in notes.items()
+    )
+    found: dict[str, str] = {}
+    missing: list[str] = []
+    for text in texts:
+        target = resolver.resolve(text, from_path=from_path)
+        if target is None:
+            missing.append(text)
+        else:
+            found[text] = target
+    return found, missing
+
+
+def entry_of(
+    version: VersionRecord, note: NoteRecord, *, document: Document, links: tuple[str, ...]
+) -> IndexEntry:
+    """What the index holds of a version."""
+    tags = dict.fromkeys((*document.tags, *body_tags(document.body)))
+    status = note.status if version.version == note.version else version.status
+    return IndexEntry(
+        note_id=note.note_id,
+        version=version.version,
+        scope=note.scope,
+        path=note.path,
+        title=version.title,
+        aliases=document.aliases,
+        tags=tuple(tags),
+        kind=document.kind,
+        status=status,
+        trust=version.trust,
+        valid_from=version.valid_from,
+        valid_to=version.valid_to,
+        valid_to_original=version.valid_to_original,
+        ended_at=version.ended_at,
+        recorded_from=version.recorded_from,
+        recorded_to=version.recorded_to,
+        end_mode=version.end_mode,
+        latest=version.version == note.version,
+        superseded_by=note.superseded_by,
+        created=note.created_at,
+        updated=version.recorded_from,
+        author=version.author,
+        source=version.source,
+        reason=version.reason,
+        content_hash=version.content_hash,
+        body=document.body,
+        links=links,
+        problem=version.problem,
+    )
+
+
+def vectors_for(parts: Parts, title: str, body: str) -> tuple[Vectors, str]:
+    """Vectors of a text's chunks and the model's id; empty while no model is loaded.
+
+    Called before the transaction: nothing slow happens inside one.
+    """
+    embedder = parts.embedder()
+    if embedder is None:
+        return {}, ""
+    chunks = chunk(body, title)
+    if len(chunks) > MOST_CHUNKS_AT_ONCE:
+        return {}, ""
+    matrix = embedder.embed_passages([embed_text(title, piece) for piece in chunks])
+    return {piece.ordinal: matrix[row] for row, piece in enumerate(chunks)}, embedder.model_id
+
+
+def index_version(
+    connection: Connection,
+    version: VersionRecord,
+    note: NoteRecord,
+    *,
+    vectors: Vectors | None = None,
+    model_id: str = "",
+    document: Document | None = None,
+) -> None:
+    """Put one version into the index and the note's names and links where they are looked up."""
+    read = document or document_of(version)
+    found, missing = resolve(connection, note.vault, link_texts(read), from_path=note.path)
+    links = tuple(dict.fromkeys(key for key in found.values() if key != note.note_id))
+    index.put(
+        connection,
+        entry_of(version, note, document=read, links=links),
+        vectors=vectors or {},
+        model_id=model_id,
+    )
+    if version.version == note.version and note.status is not Status.RETRACTED:
+        ledger.set_names(
+            connection, note.note_id, vault=note.vault, names=names_of(note.path, read)
+        )
+        packed = json.dumps(missing, ensure_ascii=False) if missing else ""
+        if packed != note.unresolved:
+            ledger.update_note(connection, note.note_id, unresolved=packed)

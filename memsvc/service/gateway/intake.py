@@ -1,0 +1,405 @@
+"""One file as a person left it, taken through the policy into ledger and index."""
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from memsvc.clock import stamp
+from memsvc.ids import is_ulid
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import FileRecord, NoteRecord, VaultRecord, VersionRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Principal, Scope
+from memsvc.model.vocabulary import (
+    Action,
+    NoteId,
+    Outcome,
+    PrincipalKind,
+    ProjectSlug,
+    Status,
+    Trust,
+    VaultName,
+)
+from memsvc.notes.document import Document
+from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway.indexing import Vectors, document_of, index_version, resolve
+from memsvc.service.gateway.layout import project_after_move, project_of
+from memsvc.service.gateway.parts import Parts
+
+__all__ = ["Arrival", "file_caller", "remove_note", "take"]
+
+_WITHHELD_BY_FILE = {
+    Status.PROPOSED: Status.PROPOSED,
+    Status.DISPUTED: Status.DISPUTED,
+    Status.RETRACTED: Status.PROPOSED,
+    Status.REJECTED: Status.PROPOSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file that is new or changed: its text, and what is remembered of its path."""
+
+    path: str
+    document: Document
+    signature: FileRecord
+    vectors: Vectors
+    model_id: str
+    violation: str
+
+
+def file_caller(vault: VaultName, project: ProjectSlug) -> Caller:
+    """Who a file edit is by: a person, through the file."""
+    return Caller(Principal(PrincipalKind.HUMAN, "file"), vault, project, door="file")
+
+
+def take(
+    connection: Connection,
+    parts: Parts,
+    vault: VaultRecord,
+    arrival: Arrival,
+    *,
+    missing: dict[str, FileRecord],
+) -> NoteId:
+    """Take one file in; `missing` are remembered files that are not on disk (a move takes one out).
+
+    Runs inside the caller's transaction, under the vault's lock.
+    """
+    known = registry.note_at(connection, vault.name, arrival.path)
+    if known is None:
+        known = _moved(connection, vault, arrival, missing)
+        if known is not None:
+            known = _move(connection, parts, vault, arrival, known)
+    if known is None:
+        known = _returned(connection, vault, arrival)
+    if known is None:
+        note_id = _adopt(connection, parts, vault, arrival)
+    else:
+        note_id = _edit(connection, parts, arrival, known)
+    record = replace(arrival.signature, note_id=note_id)
+    ledger.set_file_states(connection, vault=vault.name, records=[record])
+    return note_id
+
+
+def _moved(
+    connection: Connection, vault: VaultRecord, arrival: Arrival, missing: dict[str, FileRecord]
+) -> NoteRecord | None:
+    """The note whose file went from one path to this one, if that is what happened."""
+    declared = arrival.document.declared_id
+    if declared:
+        record = registry.find_note(connection, declared)
+        if record is not None and record.vault == vault.name and record.path in missing:
+            missing.pop(record.path)
+            return record
+    same = [
+        state for state in missing.values() if state.content_hash == arrival.signature.content_hash
+    ]
+    if len(same) == 1:
+        missing.pop(same[0].path)
+        return registry.find_note(connection, same[0].note_id)
+    return None
+
+
+def _returned(connection: Connection, vault: VaultRecord, arrival: Arrival) -> NoteRecord | None:
+    """A note that was gone and whose file is back: from the trash, a backup, a git checkout."""
+    declared = arrival.document.declared_id
+    if declared:
+        record = registry.find_note(connection, declared)
+    else:
+        record = registry.gone_at(connection, vault.name, arrival.path)
+        if record is not None:
+            last = registry.find_version(connection, record.note_id, record.version)
+            if last is None or last.content_hash != arrival.signature.content_hash:
+                return None
+    if record is None or record.vault != vault.name:
+        return None
+    return record if record.status in (Status.RETRACTED, Status.REJECTED) else None
+
+
+def _move(
+    connection: Connection, parts: Parts, vault: VaultRecord, arrival: Arrival, note: NoteRecord
+) -> NoteRecord:
+    now = parts.clock.now()
+    project = project_after_move(vault, note, arrival.path)
+    caller = file_caller(vault.name, project)
+    ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.FILE_MOVE,
+            outcome=Outcome.DONE,
+            caller=caller,
+            scope=Scope(vault.name, project),
+            note_id=note.note_id,
+            version=note.version,
+            detail={"from_project": note.project, "to_project": project},
+        ),
+        at=now,
+    )
+    if project != note.project:  # the note leaves its old scope: say so there too
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.FILE_MOVE,
+                outcome=Outcome.DONE,
+                caller=file_caller(vault.name, note.project),
+                scope=note.scope,
+                note_id=note.note_id,
+                version=note.version,
+                detail={"left": True},
+            ),
+            at=now,
+        )
+    ledger.drop_file_states(connection, vault=vault.name, paths=[note.path])
+    ledger.update_note(connection, note.note_id, path=arrival.path, project=project)
+    moved = replace(note, path=arrival.path, project=project)
+    index.remove_note(connection, note.note_id)
+    for version in registry.versions_of(connection, note.note_id):
+        if version.version != note.version and version.end_mode not in ("deleted", "retracted"):
+            index_version(connection, version, moved)
+    return moved
+
+
+def _judge(
+    connection: Connection,
+    parts: Parts,
+    scope: Scope,
+    arrival: Arrival,
+    previous: VersionRecord | None,
+) -> tuple[str, dict[str, str]]:
+    """Why a file's text must be withheld, and what a reviewer needs to know; empty if it is fine."""
+    if arrival.violation:
+        return arrival.violation, {}
+    if not registry.has_tombstones(connection, scope):
+        return "", {}
+    fresh = checks.statements(arrival.document.title, arrival.document.body)
+    if previous is not None:
+        document = document_of(previous)
+        fresh = checks.introduced(fresh, checks.statements(document.title, document.body))
+    met = checks.find_rejected(connection, parts.keys(), scope, fresh)
+    if not met:
+        return "", {}
+    return "rejected_claim", {"tombstone": met[0].tombstone_id}
+
+
+def _status(
+    arrival: Arrival, note: NoteRecord | None, previous: VersionRecord | None, withheld: str
+) -> Status:
+    """Where the note stands now, from what the file declares and what the ledger knows."""
+    document = arrival.document
+    if withheld:
+        return Status.PROPOSED
+    if document.status_declared == Status.SUPERSEDED or document.superseded_by:
+        return Status.SUPERSEDED
+    if document.status_declared in _WITHHELD_BY_FILE:
+        return _WITHHELD_BY_FILE[Status(document.status_declared)]
+    if note is not None and note.status is Status.SUPERSEDED and previous is not None:
+        before = document_of(previous)
+        declared = before.status_declared == Status.SUPERSEDED or bool(before.superseded_by)
+        if not declared:  # another note declared it; this file never did
+            return Status.SUPERSEDED
+    return Status.ACTIVE
+
+
+def _adopt(connection: Connection, parts: Parts, vault: VaultRecord, arrival: Arrival) -> NoteId:
+    """A file that no note is known for: it becomes one, and stays as it is."""
+    now = parts.clock.now()
+    document = arrival.document
+    declared = document.declared_id
+    free = declared and is_ulid(declared) and registry.find_note(connection, declared) is None
+    note_id = NoteId(declared if free else parts.new_id(now))
+    scope = Scope(vault.name, project_of(vault, arrival.path))
+    withheld, detail = _judge(connection, parts, scope, arrival, None)
+    note = NoteRecord(
+        note_id=note_id,
+        vault=vault.name,
+        project=scope.project,
+        path=arrival.path,
+        status=_status(arrival, None, None, withheld),
+        version=1,
+        superseded_by="",
+        withheld=withheld,
+        trash_path="",
+        unresolved="",
+        corroborated=0,
+        created_at=stamp(now),
+        updated_at=stamp(now),
+    )
+    ledger.add_note(connection, note)
+    _record(connection, parts, arrival, note, previous=None, detail=detail)
+    return note_id
+
+
+def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteRecord) -> NoteId:
+    """The file of a known note has another text, or is back."""
+    previous = registry.find_version(connection, note.note_id, note.version)
+    gone = note.status in (Status.RETRACTED, Status.REJECTED)
+    if previous is not None and not gone and _same(previous, arrival, note):
+        index_version(connection, previous, note, document=arrival.document)
+        return note.note_id
+    compared = None if gone or note.withheld else previous
+    withheld, detail = _judge(connection, parts, note.scope, arrival, compared)
+    now = stamp(parts.clock.now())
+    changed = replace(
+        note,
+        path=arrival.path,
+        version=note.version + 1,
+        status=_status(arrival, note, previous, withheld),
+        withheld=withheld,
+        updated_at=now,
+    )
+    if previous is not None and not previous.recorded_to:
+        ended = {"recorded_to": now, "end_mode": "edit"}
+        ledger.end_version(connection, note.note_id, note.version, **ended)
+        index.update_state(connection, note.note_id, note.version, latest=False, **ended)
+    if changed.status is not Status.SUPERSEDED:
+        changed = replace(changed, superseded_by="")
+    ledger.update_note(
+        connection,
+        note.note_id,
+        path=changed.path,
+        version=changed.version,
+        status=changed.status.value,
+        withheld=changed.withheld,
+        superseded_by=changed.superseded_by,
+        trash_path="",
+        updated_at=now,
+    )
+    _record(connection, parts, arrival, changed, previous=previous, detail=detail)
+    return note.note_id
+
+
+def _same(previous: VersionRecord, arrival: Arrival, note: NoteRecord) -> bool:
+    return previous.content_hash == arrival.signature.content_hash and note.path == arrival.path
+
+
+def _record(
+    connection: Connection,
+    parts: Parts,
+    arrival: Arrival,
+    note: NoteRecord,
+    *,
+    previous: VersionRecord | None,
+    detail: dict[str, str],
+) -> None:
+    """Event, version, review item and index rows of a text that arrived by file."""
+    now = parts.clock.now()
+    caller = file_caller(note.vault, note.project)
+    document = arrival.document
+    seq = ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.FILE_EDIT,
+            outcome=Outcome.REFUSED if note.withheld else Outcome.DONE,
+            caller=caller,
+            scope=note.scope,
+            note_id=note.note_id,
+            version=note.version,
+            reason=f"withheld: {note.withheld}" if note.withheld else "",
+            before_hash=previous.content_hash if previous else "",
+            after_hash=arrival.signature.content_hash,
+            detail=dict(detail),
+        ),
+        at=now,
+    )
+    version = drafts.version_of(
+        document.content,
+        document=document,
+        caller=caller,
+        scope=note.scope,
+        note_id=note.note_id,
+        version=note.version,
+        path=note.path,
+        mode="file_edit",
+        now=now,
+        valid_from=document.valid_from or (previous.valid_from if previous else ""),
+        valid_to=_valid_to(document, note, drafts.whole_second(now)),
+        status=note.status,
+        trust=_trust(document, previous),
+        event_seq=seq,
+    )
+    ledger.add_version(connection, version)
+    if note.withheld:
+        ledger.add_review(
+            connection,
+            review_id=parts.new_id(now),
+            scope=note.scope,
+            kind="withheld",
+            note_id=note.note_id,
+            version=note.version,
+            at=now,
+            event_seq=seq,
+            detail={"why": note.withheld, "path": note.path, **detail},
+        )
+    elif previous is not None:
+        ledger.close_reviews(connection, note.note_id, at=now, state="edited")
+    note = _link_successor(connection, note, document)
+    index_version(
+        connection,
+        version,
+        note,
+        vectors=arrival.vectors,
+        model_id=arrival.model_id,
+        document=document,
+    )
+
+
+def _valid_to(document: Document, note: NoteRecord, now: str) -> str:
+    if document.valid_to or note.status is not Status.SUPERSEDED:
+        return document.valid_to
+    return now
+
+
+def _trust(document: Document, previous: VersionRecord | None) -> Trust:
+    """A person's edit is a person's word; a file adopted as it is may only claim less."""
+    declared = document.values.get("trust")
+    return Trust.AGENT if previous is None and declared == Trust.AGENT.value else Trust.HUMAN
+
+
+def _link_successor(connection: Connection, note: NoteRecord, document: Document) -> NoteRecord:
+    if not document.superseded_by or note.status is not Status.SUPERSEDED:
+        return note
+    found, _ = resolve(connection, note.vault, [document.superseded_by], from_path=note.path)
+    successor = found.get(document.superseded_by, "")
+    if successor and successor != note.superseded_by and successor != note.note_id:
+        ledger.update_note(connection, note.note_id, superseded_by=successor)
+        return replace(note, superseded_by=successor)
+    return note
+
+
+def remove_note(
+    connection: Connection, parts: Parts, vault: VaultRecord, state: FileRecord
+) -> None:
+    """A file was deleted outside: its note leaves recall; nothing counts as rejected."""
+    ledger.drop_file_states(connection, vault=vault.name, paths=[state.path])
+    note = registry.find_note(connection, state.note_id)
+    if note is None or note.path != state.path or note.status is Status.RETRACTED:
+        return
+    now = parts.clock.now()
+    ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.FILE_DELETE,
+            outcome=Outcome.DONE,
+            caller=file_caller(note.vault, note.project),
+            scope=note.scope,
+            note_id=note.note_id,
+            version=note.version,
+            before_hash=state.content_hash,
+        ),
+        at=now,
+    )
+    ledger.end_version(
+        connection, note.note_id, note.version, recorded_to=stamp(now), end_mode="deleted"
+    )
+    ledger.update_note(
+        connection,
+        note.note_id,
+        status=Status.RETRACTED.value,
+        withheld="file deleted",
+        updated_at=stamp(now),
+    )
+    ledger.set_names(connection, note.note_id, vault=note.vault, names=())
+    ledger.close_reviews(connection, note.note_id, at=now, state="file deleted")
+    index.remove_note(connection, note.note_id)

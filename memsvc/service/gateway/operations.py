@@ -1,0 +1,266 @@
+"""The file changes that transactions owe: staged before, published after, finished after a crash.
+
+A write stages its bytes beside the target and syncs them first, so that a full disk or a read-only
+folder is known before anything is committed. The transaction then records the change as pending
+and commits; the rename follows; a second, unsynced transaction marks it done. Whoever holds the
+vault's lock next finishes what a crash left pending. A file that a person changed in between is
+never overwritten: it stays, the committed text stays as a version, and a review item names both.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import FileOperation, FileRecord, VaultRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Principal
+from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
+from memsvc.notes import disk
+from memsvc.notes.paths import resolve_note
+from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.parts import Parts
+
+__all__ = ["Pending", "Staging", "file_record", "finish", "settle"]
+
+
+@dataclass(slots=True)
+class Pending:
+    """One file change of a transaction. `data` is None for a move to the trash."""
+
+    kind: str
+    path: str
+    note_id: NoteId
+    version: int
+    before_hash: str
+    after_hash: str
+    staged: disk.Staged | None = None
+    target: str = ""
+    operation_id: int = 0
+
+
+class Staging:
+    """The file changes of one write: staged, then recorded, then published in order."""
+
+    def __init__(self, root: Path, vault: VaultRecord) -> None:
+        self.root = root
+        self.vault = vault
+        self.pending: list[Pending] = []
+
+    def write(  # noqa: PLR0913 - what a file change is
+        self, path: str, data: bytes, *, note_id: NoteId, version: int, before_hash: str
+    ) -> None:
+        """Stage new bytes for a file; `before_hash` is what must be there, empty for nothing."""
+        staged = disk.stage(resolve_note(self.root, path), data)
+        self.pending.append(
+            Pending("write", path, note_id, version, before_hash, sha(data), staged)
+        )
+
+    def trash(
+        self, path: str, target: str, *, note_id: NoteId, version: int, content_hash: str
+    ) -> None:
+        """Plan a move into the vault's trash folder; checks that both folders can be written."""
+        disk.probe(resolve_note(self.root, path).parent)
+        disk.probe(self.root / ".trash")
+        self.pending.append(
+            Pending("trash", path, note_id, version, content_hash, content_hash, target=target)
+        )
+
+    def record(self, connection: Connection, *, event_seq: int, parts: Parts) -> None:
+        """Write the changes down as owed, inside the transaction that decides them."""
+        for one in self.pending:
+            one.operation_id = ledger.add_operation(
+                connection,
+                vault=self.vault.name,
+                kind=one.kind,
+                path=one.path,
+                target=one.target,
+                note_id=one.note_id,
+                version=one.version,
+                before_hash=one.before_hash,
+                after_hash=one.after_hash,
+                event_seq=event_seq,
+                at=parts.clock.now(),
+            )
+
+    def discard(self) -> None:
+        """Remove what was staged: the transaction did not happen."""
+        for one in self.pending:
+            if one.staged is not None:
+                one.staged.discard()
+
+    def publish(self, parts: Parts) -> list[str]:
+        """Do the committed changes; the paths where a person's edit stood in the way."""
+        conflicts = []
+        for one in self.pending:
+            try:
+                if one.staged is not None:
+                    one.staged.publish(expect=one.before_hash or None)
+                else:
+                    disk.move(
+                        resolve_note(self.root, one.path),
+                        self.root / one.target,
+                        expect=one.before_hash,
+                    )
+            except FileNotFoundError:
+                continue  # a person removed it first: the trash has nothing to take
+            except disk.FileChanged:
+                if one.staged is not None:
+                    one.staged.discard()
+                conflicts.append(one.path)
+        with parts.database.write(durable=False) as connection:
+            for one in self.pending:
+                finish(
+                    connection,
+                    parts,
+                    self.vault,
+                    _operation(one, self.vault),
+                    conflict=one.path in conflicts,
+                )
+        return conflicts
+
+
+def finish(
+    connection: Connection,
+    parts: Parts,
+    vault: VaultRecord,
+    operation: FileOperation,
+    *,
+    conflict: bool,
+) -> None:
+    """Mark a file change as done, or as given up for a review item."""
+    ledger.drop_operation(connection, operation.operation_id)
+    root = Path(vault.path)
+    if conflict:
+        _queue_conflict(connection, parts, operation)
+    elif operation.kind == "write":
+        record = file_record(
+            root, operation.path, note_id=operation.note_id, content_hash=operation.after_hash
+        )
+        if record is not None:
+            ledger.set_file_states(connection, vault=vault.name, records=[record])
+    else:
+        ledger.drop_file_states(connection, vault=vault.name, paths=[operation.path])
+
+
+def settle(parts: Parts, vault: VaultRecord) -> int:
+    """Finish what a crash left pending; the caller holds the vault's lock. How many there were."""
+    with parts.database.read() as connection:
+        owed = registry.operations(connection, vault.name)
+    root = Path(vault.path)
+    if owed and not root.is_dir():
+        return 0  # offline: the changes stay owed until the folder is back
+    for operation in owed:
+        conflict = not _redo(parts, root, operation)
+        with parts.database.write() as connection:
+            finish(connection, parts, vault, operation, conflict=conflict)
+    return len(owed)
+
+
+def _redo(parts: Parts, root: Path, operation: FileOperation) -> bool:
+    """Do a pending change again; False when a person changed the file meanwhile."""
+    path = resolve_note(root, operation.path)
+    present = sha(path.read_bytes()) if path.is_file() else ""
+    if operation.kind == "trash":
+        return _redo_trash(root, operation, path, present)
+    if present == operation.after_hash:
+        return True
+    if present != operation.before_hash:
+        return False
+    with parts.database.read() as connection:
+        version = registry.find_version(connection, operation.note_id, operation.version)
+    if version is None:
+        return False
+    staged = disk.stage(path, version.content.encode("utf-8"))
+    try:
+        staged.publish(expect=operation.before_hash or None)
+    except disk.FileChanged:
+        staged.discard()
+        return False
+    return True
+
+
+def _redo_trash(root: Path, operation: FileOperation, path: Path, present: str) -> bool:
+    if not present:
+        return True
+    if present != operation.before_hash:
+        return False
+    disk.move(path, root / operation.target, expect=operation.before_hash)
+    return True
+
+
+def file_record(root: Path, path: str, *, note_id: NoteId, content_hash: str) -> FileRecord | None:
+    """What a file looks like now, tied to its note; None when it is gone."""
+    try:
+        found = disk.signature(root / path)
+    except FileNotFoundError:
+        return None
+    return FileRecord(
+        path=path,
+        note_id=note_id,
+        size=found.size,
+        mtime_ns=found.mtime_ns,
+        ctime_ns=found.ctime_ns,
+        inode=found.inode,
+        seen_ns=time.time_ns(),
+        content_hash=content_hash,
+    )
+
+
+def _queue_conflict(connection: Connection, parts: Parts, operation: FileOperation) -> None:
+    note = registry.find_note(connection, operation.note_id)
+    if note is None:
+        return
+    now = parts.clock.now()
+    caller = Caller(
+        Principal(PrincipalKind.SERVICE, "memsvc"), note.vault, note.project, door="recovery"
+    )
+    seq = ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.DISPUTE,
+            outcome=Outcome.DONE,
+            caller=caller,
+            scope=note.scope,
+            note_id=note.note_id,
+            version=operation.version,
+            reason="the file was edited while a change was on its way; both texts are kept",
+            before_hash=operation.before_hash,
+            after_hash=operation.after_hash,
+        ),
+        at=now,
+    )
+    ledger.add_review(
+        connection,
+        review_id=parts.new_id(now),
+        scope=note.scope,
+        kind="conflict",
+        note_id=note.note_id,
+        version=operation.version,
+        at=now,
+        event_seq=seq,
+        detail={
+            "path": operation.path,
+            "base_hash": operation.before_hash,
+            "ours_version": operation.version,
+            "theirs": "file",
+        },
+    )
+
+
+def _operation(one: Pending, vault: VaultRecord) -> FileOperation:
+    return FileOperation(
+        operation_id=one.operation_id,
+        vault=vault.name,
+        kind=one.kind,
+        path=one.path,
+        target=one.target,
+        note_id=one.note_id,
+        version=one.version,
+        before_hash=one.before_hash,
+        after_hash=one.after_hash,
+        event_seq=0,
+    )

@@ -1,0 +1,99 @@
+"""reindex: the index dropped and made again from the ledger, after the files were read."""
+
+from dataclasses import replace
+
+from memsvc.index import schema
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import NoteRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Scope
+from memsvc.model.vocabulary import Action, Outcome, VaultName
+from memsvc.service.gateway.indexing import index_version
+from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.scan import Progress
+
+__all__ = ["embed_missing", "put_all", "rebuild"]
+
+NOTES_AT_ONCE = 100
+CHUNKS_AT_ONCE = 64
+HIDDEN_ENDS = ("deleted", "retracted")
+
+
+def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -> int:
+    """Drop the index of every vault and put back all visible versions; how many notes.
+
+    One event. Readers see a partial index meanwhile and are told so by its counters.
+    """
+    with parts.database.write() as connection:
+        schema.drop(connection)
+        schema.ensure(connection)
+        vaults = registry.vaults(connection)
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.REINDEX,
+                outcome=Outcome.DONE,
+                caller=caller,
+                scope=Scope(caller.vault, caller.project),
+            ),
+            at=parts.clock.now(),
+        )
+    return sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
+
+
+def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None) -> int:
+    """Index every version of a vault's notes anew, a batch a transaction; how many notes."""
+    with parts.database.read() as connection:
+        notes = registry.notes_of(connection, vault)
+    for start in range(0, len(notes), NOTES_AT_ONCE):
+        batch = notes[start : start + NOTES_AT_ONCE]
+        with parts.locked(vault), parts.database.write() as connection:
+            for note in batch:
+                current = registry.find_note(connection, note.note_id)
+                if current is not None and current.version == note.version:
+                    _put_note(connection, current)
+        if progress is not None:
+            progress(min(start + NOTES_AT_ONCE, len(notes)), len(notes), "indexing notes")
+    return len(notes)
+
+
+def _put_note(connection, note: NoteRecord) -> None:  # type: ignore[no-untyped-def]
+    versions = registry.versions_of(connection, note.note_id)
+    for version in versions:
+        if version.end_mode in HIDDEN_ENDS:
+            continue
+        index_version(connection, version, replace(note))
+
+
+def embed_missing(
+    parts: Parts, *, limit: int | None = None, progress: Progress | None = None
+) -> int:
+    """Give vectors to chunks that have none, a batch a transaction; how many were given.
+
+    Nothing is embedded inside a transaction, and what is done stays done when it is stopped.
+    """
+    embedder = parts.embedder()
+    if embedder is None:
+        return 0
+    done, after = 0, 0
+    with parts.database.read() as connection:
+        total = index.count_without_vector(connection, embedder.model_id) if progress else 0
+    while limit is None or done < limit:
+        with parts.database.read() as connection:
+            batch = index.chunks_without_vector(
+                connection, embedder.model_id, limit=CHUNKS_AT_ONCE, after=after
+            )
+        if not batch:
+            break
+        matrix = embedder.embed_passages([piece.text for piece in batch])
+        with parts.database.write(durable=False) as connection:
+            index.put_vectors(
+                connection, embedder.model_id, [piece.chunk_id for piece in batch], matrix
+            )
+        done += len(batch)
+        after = batch[-1].chunk_id
+        if progress is not None:
+            progress(done, max(total, done), "embedding passages")
+    return done

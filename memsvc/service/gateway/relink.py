@@ -1,0 +1,95 @@
+"""Links that named nothing so far, resolved when the note they name arrives; declared supersession."""
+
+import json
+import posixpath
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import NoteRecord, VaultRecord
+from memsvc.model.vocabulary import NoteId, Status
+from memsvc.service.gateway.indexing import document_of, fold, index_version, names_of, resolve
+
+__all__ = ["relink"]
+
+
+def relink(connection: Connection, vault: VaultRecord, arrived: list[NoteId]) -> None:
+    """After notes arrived: give waiting links their targets, and apply what the notes declare."""
+    names: set[str] = set()
+    for note_id in dict.fromkeys(arrived):
+        note = registry.find_note(connection, note_id)
+        if note is None or note.status is Status.RETRACTED:
+            continue
+        version = registry.find_version(connection, note_id, note.version)
+        if version is None:
+            continue
+        document = document_of(version)
+        names |= names_of(note.path, document)
+        if document.supersedes and note.status is Status.ACTIVE:
+            _apply_supersedes(connection, note, list(document.supersedes), version.recorded_from)
+    if not names:
+        return
+    for waiting in registry.unresolved(connection, vault.name):
+        texts = json.loads(waiting.unresolved)
+        if any(_could_name(text, names) for text in texts):
+            _resolve_again(connection, waiting)
+
+
+def _could_name(text: str, names: set[str]) -> bool:
+    bare = text[:-3] if text.lower().endswith(".md") else text
+    return fold(bare) in names or fold(posixpath.basename(bare)) in names
+
+
+def _resolve_again(connection: Connection, note: NoteRecord) -> None:
+    version = registry.find_version(connection, note.note_id, note.version)
+    if version is None:
+        return
+    document = document_of(version)
+    if document.superseded_by and not note.superseded_by and note.status is Status.SUPERSEDED:
+        found, _ = resolve(connection, note.vault, [document.superseded_by], from_path=note.path)
+        successor = found.get(document.superseded_by, "")
+        if successor and successor != note.note_id:
+            ledger.update_note(connection, note.note_id, superseded_by=successor)
+            note = replace(note, superseded_by=successor)
+    index_version(connection, version, note, document=document)
+    if document.supersedes and note.status is Status.ACTIVE:
+        _apply_supersedes(connection, note, list(document.supersedes), version.recorded_from)
+
+
+def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str], now: str) -> None:
+    """A note that says it replaces others of its project: they are superseded, their files stay."""
+    found, _ = resolve(connection, note.vault, texts, from_path=note.path)
+    for target in dict.fromkeys(found.values()):
+        old = registry.find_note(connection, target)
+        if (
+            old is None
+            or old.note_id == note.note_id
+            or old.scope != note.scope
+            or old.status is not Status.ACTIVE
+        ):
+            continue
+        ended = {"valid_to": _second(now), "ended_at": now, "end_mode": "superseded"}
+        ledger.end_version(connection, old.note_id, old.version, **ended)
+        ledger.update_note(
+            connection,
+            old.note_id,
+            status=Status.SUPERSEDED.value,
+            superseded_by=note.note_id,
+            updated_at=now,
+        )
+        index.update_state(
+            connection,
+            old.note_id,
+            old.version,
+            status=Status.SUPERSEDED,
+            superseded_by=note.note_id,
+            **ended,
+        )
+
+
+def _second(text: str) -> str:
+    """The stamp without its fraction."""
+    return f"{text[:19]}.000000Z"

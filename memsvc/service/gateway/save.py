@@ -1,0 +1,440 @@
+"""save: one new note, or the same one corroborated."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from memsvc.clock import stamp, stamp_seconds
+from memsvc.errors import InvalidInput, NotFound, Uneditable
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.replies import SaveReply, as_data
+from memsvc.model.requests import SaveRequest
+from memsvc.model.vocabulary import Action, NoteId, Outcome, SaveOutcome, Status
+from memsvc.notes import slugs
+from memsvc.notes.frontmatter import edit
+from memsvc.scope.proof import WriteScope
+from memsvc.service.access import NO_NOTE
+from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway.indexing import document_of, index_version, vectors_for
+from memsvc.service.gateway.layout import folder_of
+from memsvc.service.gateway.operations import Staging, settle
+from memsvc.service.gateway.parts import Parts, root_of
+from memsvc.service.gateway.scan import Scanner
+
+__all__ = ["save"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """A note that the new one supersedes, before and after."""
+
+    note: NoteRecord
+    old: VersionRecord
+    new: VersionRecord
+
+
+def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest) -> SaveReply:
+    """Create the note, or count the same text once more.
+
+    Raises InvalidInput, the Refused family, NotFound (for `supersedes`), StorageFailed, VaultOffline.
+    """
+    checks.check_note_text(request.title, request.body)
+    checks.check_lines(reason=request.reason, source=request.source, tags=request.tags)
+    valid_from = drafts.instant(request.valid_from, argument="valid_from")
+    valid_to = drafts.instant(request.valid_to, argument="valid_to")
+    if valid_from and valid_to and valid_to <= valid_from:
+        raise InvalidInput("valid_to must be later than valid_from", argument="valid_to")
+    texts = checks.statements(request.title, request.body)
+    vectors, model_id = vectors_for(parts, request.title.strip(), request.body)
+    with parts.locked(scope.scope.vault):
+        with parts.database.read() as connection:
+            vault, root = root_of(connection, scope.scope.vault)
+        settle(parts, vault)
+        if not root.is_dir():
+            scanner.refresh(vault.name, [])
+        with parts.database.read() as connection:
+            known = _repeated(connection, scope, request)
+            if known is not None:
+                return known
+        same = _corroborate(parts, scope, request)
+        if same is not None:
+            return same
+        return _create(
+            parts,
+            scanner,
+            scope,
+            request,
+            vault,
+            root,
+            valid=(valid_from, valid_to),
+            texts=texts,
+            vectors=(vectors, model_id),
+        )
+
+
+def _request_hash(request: SaveRequest) -> str:
+    packed = json.dumps(asdict(replace(request, idempotency_key="")), sort_keys=True)
+    return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _repeated(connection: Connection, scope: WriteScope, request: SaveRequest) -> SaveReply | None:
+    """The earlier reply to a save with this idempotency key."""
+    if not request.idempotency_key:
+        return None
+    found = registry.remembered_reply(
+        connection,
+        scope.scope,
+        principal=str(scope.caller.principal),
+        key=request.idempotency_key,
+    )
+    if found is None:
+        return None
+    if found[0] != _request_hash(request):
+        raise InvalidInput(
+            "that idempotency_key was used for another save; use a fresh key",
+            argument="idempotency_key",
+        )
+    return replace(SaveReply(**json.loads(found[1])), notice="repeated: this save was done before")
+
+
+def _corroborate(parts: Parts, scope: WriteScope, request: SaveRequest) -> SaveReply | None:
+    """Count the text again if an active note of the scope already says it."""
+    if request.supersedes:
+        return None
+    key = drafts.text_key(request.title, _body(request))
+    with parts.database.read() as connection:
+        if registry.same_text(connection, scope.scope, key) is None:
+            return None
+    now = parts.clock.now()
+    with parts.database.write() as connection:
+        note = registry.same_text(connection, scope.scope, key)
+        if note is None:
+            return None
+        ledger.update_note(connection, note.note_id, corroborated=note.corroborated + 1)
+        seq = ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.CORROBORATE,
+                outcome=Outcome.DONE,
+                caller=scope.caller,
+                scope=scope.scope,
+                note_id=note.note_id,
+                version=note.version,
+                reason=request.reason,
+                detail={"times": note.corroborated + 1},
+            ),
+            at=now,
+        )
+        reply = SaveReply(
+            outcome=SaveOutcome.UNCHANGED.value,
+            id=note.note_id,
+            path=note.path,
+            version=note.version,
+            scope=str(scope.scope),
+            event=seq,
+            notice=f"the same text is already here; corroborated {note.corroborated + 1} times",
+        )
+        _remember(connection, parts, scope, request, reply)
+    return reply
+
+
+def _body(request: SaveRequest) -> str:
+    return request.body
+
+
+def _free_path(
+    connection: Connection, vault: VaultRecord, root: Path, folder: str, title: str
+) -> str:
+    def taken(name: str) -> bool:
+        path = f"{folder}/{name}"
+        return registry.path_taken(connection, vault.name, path) or _on_disk(root / path)
+
+    return f"{folder}/{slugs.free_name(title, taken)}"
+
+
+def _on_disk(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _create(  # noqa: PLR0913 - one write's state
+    parts: Parts,
+    scanner: Scanner,
+    scope: WriteScope,
+    request: SaveRequest,
+    vault: VaultRecord,
+    root: Path,
+    *,
+    valid: tuple[str, str],
+    texts: list[checks.Statement],
+    vectors: tuple[object, str],
+) -> SaveReply:
+    now = parts.clock.now()
+    valid_from, valid_to = valid[0] or f"{stamp(now)[:10]}T00:00:00.000000Z", valid[1]
+    note_id = NoteId(parts.new_id(now))
+    replaced = _find_replaced(parts, scanner, scope, request, vault, root)
+    with parts.database.read() as connection:
+        path = _free_path(
+            connection, vault, root, folder_of(vault, scope.scope.project), request.title
+        )
+    content = drafts.content_of_save(
+        request,
+        caller=scope.caller,
+        scope=scope.scope,
+        note_id=note_id,
+        now=now,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        supersedes=[f"[[{_stem(note.path)}]]" for note, _ in replaced],
+    )
+    version = drafts.version_of(
+        content,
+        caller=scope.caller,
+        scope=scope.scope,
+        note_id=note_id,
+        version=1,
+        path=path,
+        mode="save",
+        now=now,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        reason=request.reason,
+        source=request.source,
+    )
+    end = valid[0] or drafts.whole_second(now)
+    changes = [_supersede(parts, scope, note, old, path=path, end=end) for note, old in replaced]
+    staging = Staging(root, vault)
+    try:
+        staging.write(path, content.encode(), note_id=note_id, version=1, before_hash="")
+        for change in changes:
+            staging.write(
+                change.note.path,
+                change.new.content.encode(),
+                note_id=change.note.note_id,
+                version=change.new.version,
+                before_hash=change.old.content_hash,
+            )
+        with parts.database.write() as connection:
+            met = checks.find_rejected(connection, parts.keys(), scope.scope, texts)
+            checks.refuse_rejected(met)
+            reply = _commit(connection, parts, scope, request, version, changes, vectors, staging)
+    except BaseException:
+        staging.discard()
+        raise
+    conflicts = staging.publish(parts)
+    if conflicts:
+        reply = replace(
+            reply, notice="a file was edited meanwhile and kept; see `memsvc review list`"
+        )
+    return reply
+
+
+def _commit(  # noqa: PLR0913 - one write's state
+    connection: Connection,
+    parts: Parts,
+    scope: WriteScope,
+    request: SaveRequest,
+    version: VersionRecord,
+    changes: list[_Replaced],
+    vectors: tuple[object, str],
+    staging: Staging,
+) -> SaveReply:
+    """Everything that the database holds of the save, in its one transaction."""
+    now = parts.clock.now()
+    seq = ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.SAVE,
+            outcome=Outcome.DONE,
+            caller=scope.caller,
+            scope=scope.scope,
+            note_id=version.note_id,
+            version=1,
+            reason=request.reason,
+            after_hash=version.content_hash,
+            detail={"kind": request.kind.value, "supersedes": [c.note.note_id for c in changes]},
+        ),
+        at=now,
+    )
+    note = NoteRecord(
+        note_id=version.note_id,
+        vault=scope.scope.vault,
+        project=scope.scope.project,
+        path=version.path,
+        status=Status.ACTIVE,
+        version=1,
+        superseded_by="",
+        withheld="",
+        trash_path="",
+        unresolved="",
+        corroborated=0,
+        created_at=version.recorded_from,
+        updated_at=version.recorded_from,
+    )
+    ledger.add_note(connection, note)
+    ledger.add_version(connection, drafts.with_event(version, seq))
+    index_version(
+        connection,
+        version,
+        note,
+        vectors=vectors[0],  # type: ignore[arg-type] # made by vectors_for
+        model_id=vectors[1],
+    )
+    for change in changes:
+        _commit_superseded(connection, parts, scope, change, successor=version.note_id)
+    staging.record(connection, event_seq=seq, parts=parts)
+    reply = SaveReply(
+        outcome=SaveOutcome.CREATED.value,
+        id=version.note_id,
+        path=version.path,
+        version=1,
+        scope=str(scope.scope),
+        event=seq,
+        superseded=[str(change.note.note_id) for change in changes],
+    )
+    _remember(connection, parts, scope, request, reply)
+    return reply
+
+
+def _remember(
+    connection: Connection, parts: Parts, scope: WriteScope, request: SaveRequest, reply: SaveReply
+) -> None:
+    if request.idempotency_key:
+        ledger.remember_reply(
+            connection,
+            scope=scope.scope,
+            principal=str(scope.caller.principal),
+            key=request.idempotency_key,
+            request_hash=_request_hash(request),
+            reply=json.dumps(as_data(reply)),
+            at=parts.clock.now(),
+        )
+
+
+def _find_replaced(  # noqa: PLR0913 - one write's state
+    parts: Parts,
+    scanner: Scanner,
+    scope: WriteScope,
+    request: SaveRequest,
+    vault: VaultRecord,
+    root: Path,
+) -> list[tuple[NoteRecord, VersionRecord]]:
+    """The active notes that `supersedes` names, as their files stand now."""
+    found = []
+    for wanted in dict.fromkeys(item.strip().upper() for item in request.supersedes):
+        with parts.database.read() as connection:
+            note = registry.find_note(connection, wanted)
+        if note is None or note.scope != scope.scope or note.status is not Status.ACTIVE:
+            raise NotFound(f"supersedes: {NO_NOTE}", argument="supersedes")
+        scanner.refresh_locked(vault, root, [note.path])
+        with parts.database.read() as connection:
+            note = registry.find_note(connection, wanted)
+            old = registry.find_version(connection, wanted, note.version if note else 0)
+        if note is None or old is None or note.status is not Status.ACTIVE:
+            raise NotFound(f"supersedes: {NO_NOTE}", argument="supersedes")
+        found.append((note, old))
+    return found
+
+
+def _supersede(  # noqa: PLR0913 - one write's state
+    parts: Parts,
+    scope: WriteScope,
+    note: NoteRecord,
+    old: VersionRecord,
+    *,
+    path: str,
+    end: str,
+) -> _Replaced:
+    """The superseded note's next version: the same text, with its successor in the frontmatter."""
+    document = document_of(old)
+    if not document.editable:
+        raise Uneditable(
+            f"{note.path} cannot be marked as superseded: {document.problem or 'its encoding'}; "
+            "mend the file, or save without supersedes"
+        )
+    now = parts.clock.now()
+    if old.valid_to and old.valid_to < end:
+        end = old.valid_to
+    content = edit(
+        old.content,
+        {
+            "status": Status.SUPERSEDED.value,
+            "superseded_by": f"[[{_stem(path)}]]",
+            "valid_to": drafts.shown(end),
+            "updated": stamp_seconds(now),
+            "version": old.version + 1,
+        },
+    )
+    new = drafts.version_of(
+        content,
+        caller=scope.caller,
+        scope=note.scope,
+        note_id=note.note_id,
+        version=old.version + 1,
+        path=note.path,
+        mode="supersede",
+        now=now,
+        valid_from=old.valid_from,
+        valid_to=end,
+        reason=old.reason,
+        source=old.source,
+        status=Status.SUPERSEDED,
+        trust=old.trust,
+    )
+    return _Replaced(note, old, replace(new, author=old.author))
+
+
+def _commit_superseded(
+    connection: Connection,
+    parts: Parts,
+    scope: WriteScope,
+    change: _Replaced,
+    *,
+    successor: NoteId,
+) -> None:
+    now = parts.clock.now()
+    seq = ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.SUPERSEDE,
+            outcome=Outcome.DONE,
+            caller=scope.caller,
+            scope=change.note.scope,
+            note_id=change.note.note_id,
+            version=change.new.version,
+            before_hash=change.old.content_hash,
+            after_hash=change.new.content_hash,
+            detail={"successor": successor},
+        ),
+        at=now,
+    )
+    note = replace(
+        change.note,
+        status=Status.SUPERSEDED,
+        superseded_by=successor,
+        version=change.new.version,
+        updated_at=stamp(now),
+    )
+    ended = {"recorded_to": change.new.recorded_from, "end_mode": "superseded"}
+    ledger.end_version(connection, note.note_id, change.old.version, **ended)
+    index.update_state(connection, note.note_id, change.old.version, latest=False, **ended)
+    ledger.update_note(
+        connection,
+        note.note_id,
+        status=note.status.value,
+        superseded_by=successor,
+        version=note.version,
+        updated_at=note.updated_at,
+    )
+    ledger.add_version(connection, drafts.with_event(change.new, seq))
+    index_version(connection, change.new, note)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")

@@ -1,0 +1,411 @@
+"""Finds what people changed in a vault's folder, cheaply, and takes it in.
+
+A scan walks the folder and compares size, times and inode with what is remembered; only files that
+differ are read. It is bounded by a deadline: what is not taken in by then is counted as waiting.
+Deletions are believed only after every new file was read (a move is not a deletion) and only while
+most of the vault is still there.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memsvc.clock import stamp
+from memsvc.errors import StorageFailed, VaultOffline
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import FileRecord, VaultRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Principal, Scope
+from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKind, VaultName
+from memsvc.notes import disk
+from memsvc.notes.document import MAX_NOTE_BYTES, read_document, too_large_document
+from memsvc.notes.walk import Walked, walk
+from memsvc.service.gateway import checks
+from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.indexing import vectors_for
+from memsvc.service.gateway.intake import Arrival, remove_note, take
+from memsvc.service.gateway.operations import settle
+from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.relink import relink
+
+__all__ = ["Progress", "Scanner", "ScanReport"]
+
+Progress = Callable[[int, int, str], None]
+"""Called with done, total and what is being done."""
+
+BATCH = 100
+FEW = 8
+"""So many changed files get their vectors at once; more wait for the background."""
+RACY_NS = 50_000_000
+"""A file whose time is this close to when it was read may change again without a trace."""
+CHEAP_SECONDS = 0.005
+"""A walk that takes less is done before every read."""
+DUTY = 10
+"""A dearer walk is repeated after this many times its cost."""
+LOST_SHARE = 0.5
+LOST_AT_LEAST = 5
+
+
+@dataclass(slots=True)
+class ScanReport:
+    """What a scan found; `waiting` files are known but not yet taken in."""
+
+    files: int = 0
+    taken: int = 0
+    removed: int = 0
+    waiting: int = 0
+    skipped: bool = False
+    unreadable: tuple[str, ...] = ()
+    notices: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What this process saw last in one vault."""
+
+    walked: Mapping[str, disk.FileSignature] = field(default_factory=dict)
+    recheck: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+    settled: bool = False
+    cost: float = 0.0
+    at: float = 0.0
+    folders: Mapping[str, int] = field(default_factory=dict)
+
+
+class Scanner:
+    """Scans vaults, remembering per process what it saw so that an unchanged vault costs a walk."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._seen: dict[VaultName, _Seen] = {}
+
+    def waiting(self, vault: VaultName) -> int:
+        """How many files of the vault are known but not taken in."""
+        seen = self._seen.get(vault)
+        return len(seen.waiting) if seen else 0
+
+    def scan(
+        self,
+        name: VaultName,
+        *,
+        seconds: float | None = None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ScanReport:
+        """Take in what changed, for at most about `seconds`; None for however long it takes.
+
+        Raises VaultOffline when the folder is unreadable or lost its notes; NotFound when the
+        vault is not registered.
+        """
+        vault = self._vault(name)
+        seen = self._seen.setdefault(name, _Seen())
+        root = Path(vault.path)
+        self._settle(vault)
+        if not force and self._fresh(seen, root):
+            return ScanReport(files=len(seen.walked), waiting=len(seen.waiting), skipped=True)
+        begun = time.monotonic()
+        walked = self._walk(vault, root)
+        seen.cost, seen.at = time.monotonic() - begun, time.monotonic()
+        seen.folders = walked.folders
+        changed, missing = self._compare(vault, seen, walked, force=force)
+        self._guard(vault, walked, missing)
+        report = ScanReport(files=len(walked.files), unreadable=walked.unreadable)
+        deadline = None if seconds is None else begun + seconds
+        left = self._take_all(vault, root, changed, missing, report, deadline, progress)
+        seen.walked, seen.settled = walked.files, not left
+        seen.waiting = set(left)
+        report.waiting = len(left)
+        if not left and missing:
+            self._remove(vault, missing, report)
+        return report
+
+    def refresh(self, name: VaultName, paths: list[str]) -> int:
+        """Take in these files if they changed, and believe their deletion; the caller holds no lock."""
+        vault = self._vault(name)
+        root = Path(vault.path)
+        if not root.is_dir():
+            raise self._offline(vault, "its folder cannot be read")
+        with self._parts.locked(name):
+            settle(self._parts, vault)
+            return self.refresh_locked(vault, root, paths)
+
+    def refresh_locked(self, vault: VaultRecord, root: Path, paths: list[str]) -> int:
+        """The same under a lock that the caller holds."""
+        with self._parts.database.read() as connection:
+            states = registry.file_states(connection, vault.name, paths)
+        changed = [
+            path
+            for path in paths
+            if (root / path).is_file() and not _unchanged(states.get(path), _sign(root, path))
+        ]
+        missing = {
+            path: states[path] for path in paths if path in states and not (root / path).exists()
+        }
+        if missing:  # it may have moved: look at the whole vault
+            self._seen.setdefault(vault.name, _Seen()).at = 0.0
+        taken = self._take_batch(vault, root, changed, {}) if changed else 0
+        return taken + len(missing)
+
+    def _vault(self, name: VaultName) -> VaultRecord:
+        from memsvc.service.gateway.parts import root_of
+
+        with self._parts.database.read() as connection:
+            try:
+                record, _ = root_of(connection, name)
+            except VaultOffline:
+                record = registry.vault_named(connection, name)  # type: ignore[assignment] # root_of found it
+        if record.offline_since:
+            self._come_back(record)
+        return record
+
+    def _settle(self, vault: VaultRecord) -> None:
+        with self._parts.database.read() as connection:
+            owed = bool(registry.operations(connection, vault.name))
+        if owed:  # a live writer holds the lock and finishes its own; a dead one does not
+            with self._parts.try_locked(vault.name) as held:
+                if held:
+                    settle(self._parts, vault)
+
+    def _fresh(self, seen: _Seen, root: Path) -> bool:
+        """Whether the last walk is recent enough, and no folder gained or lost a file since."""
+        if not seen.settled or seen.recheck or seen.cost < CHEAP_SECONDS:
+            return False
+        if time.monotonic() - seen.at > seen.cost * DUTY:
+            return False
+        try:
+            return all(
+                (root / folder).stat().st_mtime_ns == mtime
+                for folder, mtime in seen.folders.items()
+            )
+        except OSError:
+            return False
+
+    def _walk(self, vault: VaultRecord, root: Path) -> Walked:
+        try:
+            return walk(root)
+        except VaultOffline as error:
+            raise self._offline(vault, "its folder cannot be read") from error
+
+    def _compare(
+        self, vault: VaultRecord, seen: _Seen, walked: Walked, *, force: bool
+    ) -> tuple[list[str], dict[str, FileRecord]]:
+        """Paths to read, and remembered files that are not there."""
+        if seen.settled and not force:
+            differing = {
+                path for path, found in walked.files.items() if seen.walked.get(path) != found
+            } | seen.recheck
+            gone = [path for path in seen.walked if path not in walked.files]
+            if not differing and not gone:
+                return [], {}
+            with self._parts.database.read() as connection:
+                states = {
+                    path: state
+                    for batch in _batches([*differing, *gone], 400)
+                    for path, state in registry.file_states(connection, vault.name, batch).items()
+                }
+        else:
+            with self._parts.database.read() as connection:
+                states = registry.file_states(connection, vault.name)
+            differing = set(walked.files)
+        changed = [
+            path
+            for path in sorted(differing & walked.files.keys())
+            if not _unchanged(states.get(path), walked.files[path])
+        ]
+        missing = {
+            path: state
+            for path, state in states.items()
+            if path not in walked.files and not path.startswith(_prefixes(walked.unreadable))
+        }
+        seen.recheck = set()
+        return changed, missing
+
+    def _guard(self, vault: VaultRecord, walked: Walked, missing: dict[str, FileRecord]) -> None:
+        """Stop before a mass deletion is believed."""
+        if not missing or vault.policy.get("accept_missing"):
+            return
+        remembered = len(walked.files.keys() | missing.keys())
+        emptied = not walked.files and len(missing) > 1
+        lost = len(missing) >= LOST_AT_LEAST and len(missing) > LOST_SHARE * remembered
+        moved = len(walked.files) >= len(missing)
+        if emptied or (lost and not moved):
+            raise self._offline(vault, f"{len(missing)} of {remembered} notes vanished at once")
+
+    def _offline(self, vault: VaultRecord, why: str) -> VaultOffline:
+        """Take the vault offline, with one event, and make the error that says so."""
+        now = self._parts.clock.now()
+        if not vault.offline_since:
+            with self._parts.database.write() as connection:
+                ledger.update_vault(
+                    connection, vault.name, offline_since=stamp(now), offline_reason=why
+                )
+                self._event(connection, vault, Outcome.FAILED, f"vault offline: {why}")
+        return VaultOffline(
+            f"vault {vault.name} is offline: {why}; nothing was removed. Make its folder readable "
+            f"again, or accept the loss with `memsvc vault accept {vault.name}`",
+            vault=vault.name,
+        )
+
+    def _come_back(self, vault: VaultRecord) -> None:
+        """Put an offline vault online again if its notes are there."""
+        root = Path(vault.path)
+        walked = self._walk(vault, root)
+        with self._parts.database.read() as connection:
+            states = registry.file_states(connection, vault.name)
+        missing = {path: state for path, state in states.items() if path not in walked.files}
+        self._guard(vault, walked, missing)
+        with self._parts.database.write() as connection:
+            ledger.update_vault(connection, vault.name, offline_since="", offline_reason="")
+            self._event(connection, vault, Outcome.DONE, "vault online again")
+
+    def _event(self, connection, vault: VaultRecord, outcome: Outcome, reason: str) -> None:  # type: ignore[no-untyped-def]
+        caller = Caller(Principal(PrincipalKind.SERVICE, "memsvc"), vault.name, SHARED, door="scan")
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.CONFIG,
+                outcome=outcome,
+                caller=caller,
+                scope=Scope(vault.name, SHARED),
+                reason=reason,
+            ),
+            at=self._parts.clock.now(),
+        )
+
+    def _take_all(  # noqa: PLR0913 - one scan's state
+        self,
+        vault: VaultRecord,
+        root: Path,
+        changed: list[str],
+        missing: dict[str, FileRecord],
+        report: ScanReport,
+        deadline: float | None,
+        progress: Progress | None,
+    ) -> list[str]:
+        """Take in changed files in batches until the deadline; the paths left over."""
+        for start in range(0, len(changed), BATCH):
+            if deadline is not None and start and time.monotonic() > deadline:
+                return changed[start:]
+            batch = changed[start : start + BATCH]
+            with self._parts.locked(vault.name):
+                settle(self._parts, vault)
+                report.taken += self._take_batch(vault, root, batch, missing)
+            if progress is not None:
+                progress(min(start + BATCH, len(changed)), len(changed), "reading notes")
+        return []
+
+    def _take_batch(
+        self, vault: VaultRecord, root: Path, paths: list[str], missing: dict[str, FileRecord]
+    ) -> int:
+        """Read, check and take in some files; the caller holds the lock. How many were new texts."""
+        with self._parts.database.read() as connection:
+            states = registry.file_states(connection, vault.name, paths)
+        arrivals, touched = self._read(vault, root, paths, states)
+        if touched:
+            with self._parts.database.write(durable=False) as connection:
+                ledger.set_file_states(connection, vault=vault.name, records=touched)
+        if arrivals:
+            with self._parts.database.write() as connection:
+                taken = [
+                    take(connection, self._parts, vault, arrival, missing=missing)
+                    for arrival in arrivals
+                ]
+                relink(connection, vault, taken)
+        return len(arrivals)
+
+    def _read(
+        self, vault: VaultRecord, root: Path, paths: list[str], states: dict[str, FileRecord]
+    ) -> tuple[list[Arrival], list[FileRecord]]:
+        """Changed texts, and files that only look changed."""
+        arrivals: list[Arrival] = []
+        touched: list[FileRecord] = []
+        seen = self._seen.setdefault(vault.name, _Seen())
+        for path in paths:
+            state = states.get(path)
+            try:
+                signature = _sign(root, path)
+                if signature is None or _unchanged(state, signature):
+                    continue
+                raw = b"" if signature.size > MAX_NOTE_BYTES else (root / path).read_bytes()
+            except OSError:
+                continue  # it went or became unreadable just now: the next scan sees it
+            large = signature.size > MAX_NOTE_BYTES
+            digest = f"size:{signature.size}" if large else sha(raw)
+            record = _record(path, signature, digest, state)
+            if record.seen_ns - record.mtime_ns < RACY_NS:
+                seen.recheck.add(path)
+            if state is not None and state.content_hash == digest:
+                touched.append(record)
+                continue
+            document = (
+                too_large_document(path, signature.size) if large else read_document(raw, path=path)
+            )
+            few = len(paths) <= FEW
+            vectors, model = (
+                vectors_for(self._parts, document.title, document.body) if few else ({}, "")
+            )
+            violation = checks.find_violation(document.title, document.content)
+            arrivals.append(Arrival(path, document, record, vectors, model, violation))
+        return arrivals, touched
+
+    def _remove(
+        self, vault: VaultRecord, missing: dict[str, FileRecord], report: ScanReport
+    ) -> None:
+        root = Path(vault.path)
+        with self._parts.locked(vault.name):
+            with self._parts.database.read() as connection:
+                current = registry.file_states(connection, vault.name, list(missing)[:20_000])
+            gone = [state for path, state in current.items() if not (root / path).exists()]
+            if not root.is_dir():
+                raise self._offline(vault, "its folder cannot be read")
+            with self._parts.database.write() as connection:
+                for state in gone:
+                    remove_note(connection, self._parts, vault, state)
+            report.removed = len(gone)
+
+
+def _sign(root: Path, path: str) -> disk.FileSignature | None:
+    try:
+        return disk.signature(root / path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageFailed(f"{path} cannot be read ({error.strerror})") from error
+
+
+def _unchanged(state: FileRecord | None, found: disk.FileSignature | None) -> bool:
+    """Whether a file looks as it did when taken in, and could not have changed without a trace."""
+    if state is None or found is None:
+        return False
+    same = (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
+        found.size,
+        found.mtime_ns,
+        found.ctime_ns,
+        found.inode,
+    )
+    return same and state.seen_ns - state.mtime_ns >= RACY_NS
+
+
+def _record(
+    path: str, signature: disk.FileSignature, digest: str, state: FileRecord | None
+) -> FileRecord:
+    return FileRecord(
+        path=path,
+        note_id=state.note_id if state else NoteId(""),
+        size=signature.size,
+        mtime_ns=signature.mtime_ns,
+        ctime_ns=signature.ctime_ns,
+        inode=signature.inode,
+        seen_ns=time.time_ns(),
+        content_hash=digest,
+    )
+
+
+def _prefixes(folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{folder}/" if folder else "" for folder in folders)
+
+
+def _batches(items: list[str], size: int) -> list[list[str]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,0 +1,149 @@
+"""Vaults: registered once, with resolved paths, never one inside another."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from memsvc.clock import stamp
+from memsvc.errors import InvalidInput, NotFound
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import VaultRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller, Scope
+from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
+from memsvc.notes.paths import contains, resolve_vault_path
+from memsvc.notes.walk import walk
+from memsvc.scope.names import check_project, check_vault
+from memsvc.service.gateway.parts import Parts
+
+__all__ = ["accept_loss", "add_vault", "remove_vault"]
+
+LAYOUTS = ("auto", "folders", "mapped")
+
+
+def add_vault(
+    parts: Parts,
+    caller: Caller,
+    *,
+    name: str,
+    path: str,
+    projects: Mapping[str, str],
+    layout: str = "auto",
+) -> VaultRecord:
+    """Register a folder as a vault; its files are not touched.
+
+    `projects` maps folders of the vault to projects. `layout` auto: a folder that already holds
+    notes, or has a map, is `mapped` (unmapped notes are shared); an empty one is `folders` (the
+    first folder names the project). Raises InvalidInput.
+    """
+    vault_name = check_vault(name)
+    if layout not in LAYOUTS:
+        raise InvalidInput(f"layout must be one of {', '.join(LAYOUTS)}", argument="layout")
+    root = resolve_vault_path(path)
+    if layout == "auto":
+        layout = "mapped" if projects or walk(root).files else "folders"
+    record = VaultRecord(
+        name=vault_name,
+        path=str(root),
+        layout=layout,
+        projects={_folder(folder): check_project(slug) for folder, slug in projects.items()},
+        policy={},
+        created_at=stamp(parts.clock.now()),
+        offline_since="",
+        offline_reason="",
+    )
+    with parts.database.write() as connection:
+        _check_free(registry.vaults(connection), vault_name, root, parts.home.root)
+        ledger.add_vault(connection, record)
+        detail = {"vault": "added", "layout": layout}
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.CONFIG,
+                outcome=Outcome.DONE,
+                caller=caller,
+                scope=Scope(vault_name, SHARED),
+                detail=dict(detail),
+            ),
+            at=parts.clock.now(),
+        )
+    return record
+
+
+def _folder(folder: str) -> str:
+    cleaned = folder.strip().strip("/")
+    if not cleaned or cleaned.startswith(".") or ".." in cleaned.split("/") or "\\" in cleaned:
+        raise InvalidInput(
+            "map a folder inside the vault, for example 'Clients/Heron=heron'", argument="map"
+        )
+    return cleaned
+
+
+def _check_free(present: list[VaultRecord], name: VaultName, root: Path, home: Path) -> None:
+    if contains(root, home):
+        raise InvalidInput(
+            "that folder contains the memsvc home, whose database would be taken for notes; "
+            "choose another folder",
+            argument="path",
+        )
+    for one in present:
+        if one.name == name:
+            raise InvalidInput(
+                f"there is a vault {name} already; choose another name", argument="name"
+            )
+        if contains(Path(one.path), root) or contains(root, Path(one.path)):
+            raise InvalidInput(
+                f"that folder and vault {one.name} lie inside one another; a note must belong to "
+                "exactly one vault",
+                argument="path",
+            )
+
+
+def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
+    """Take a vault out of the register and the index; its files, versions and events stay."""
+    with parts.database.write() as connection:
+        record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        for note in registry.notes_of(connection, record.name):
+            index.remove_note(connection, note.note_id)
+        ledger.remove_vault(connection, record.name)
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.CONFIG,
+                outcome=Outcome.DONE,
+                caller=caller,
+                scope=Scope(record.name, SHARED),
+                detail={"vault": "removed"},
+            ),
+            at=parts.clock.now(),
+        )
+
+
+def accept_loss(parts: Parts, caller: Caller, *, name: str, accept: bool) -> VaultRecord:
+    """Let the next scan believe that missing notes are deleted, or stop believing it."""
+    with parts.database.write() as connection:
+        record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        policy = {key: value for key, value in record.policy.items() if key != "accept_missing"}
+        if accept:
+            policy["accept_missing"] = "yes"
+        ledger.update_vault(
+            connection, record.name, policy=json.dumps(policy), offline_since="", offline_reason=""
+        )
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.CONFIG,
+                outcome=Outcome.DONE,
+                caller=caller,
+                scope=Scope(record.name, SHARED),
+                detail={"accept_missing": accept},
+            ),
+            at=parts.clock.now(),
+        )
+    return record

@@ -1,0 +1,107 @@
+"""How things stand: scopes, statistics and findings."""
+
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from memsvc.database import Database
+from memsvc.embedding.loader import LazyEmbedder
+from memsvc.index import reader as index
+from memsvc.ledger import chain, reader, registry
+from memsvc.ledger.migrate import revision_of
+from memsvc.model.identity import Caller
+from memsvc.model.replies import Json, ScopesReply
+from memsvc.scope.proof import ReadScope
+from memsvc.service import access
+from memsvc.service.home import Home
+
+__all__ = ["findings", "scopes_reply", "statistics"]
+
+
+def scopes_reply(  # noqa: PLR0913 - one reply's state
+    database: Database,
+    home: Home,
+    embedder: LazyEmbedder,
+    caller: Caller,
+    *,
+    waiting: int,
+    notices: list[str],
+) -> ScopesReply:
+    """Who the caller is and what it may do, with the state of its index."""
+    with database.read() as connection:
+        scope = access.reads(connection, caller)
+        write = access.writes(connection, caller)
+        vault = access.vault_of(connection, caller)
+        counts = index.counts(scope, connection)
+    state = "offline" if vault.offline_since else "online"
+    return ScopesReply(
+        principal=str(caller.principal),
+        on_behalf_of=caller.on_behalf_of,
+        home=str(home.root),
+        vault=vault.name,
+        project=caller.project,
+        vault_path=vault.path,
+        reads=[str(one) for one in scope.scopes],
+        writes=[str(one) for one in scope.scopes],
+        role=write.role.value,
+        policy={"review": "none", "external_edits": "trust", **vault.policy},
+        state=state,
+        notes=counts["notes"],
+        index={
+            **counts,
+            "waiting": waiting,
+            "model": embedder.state,
+            "model_problem": embedder.problem,
+        },
+        problems=notices,
+    )
+
+
+def statistics(scope: ReadScope, connection: Connection, home: Home) -> dict[str, Json]:
+    """Counts over the scopes given, and bytes on disk."""
+    files = [home.database, Path(f"{home.database}-wal")]
+    return {
+        "scopes": [str(one) for one in scope.scopes],
+        **index.counts(scope, connection),
+        "events": reader.count_events(scope, connection),
+        "tombstones": len(reader.tombstones(scope, connection)),
+        "reviews": len(reader.reviews(scope, connection)),
+        "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
+        "schema": revision_of(connection),
+    }
+
+
+def findings(
+    database: Database, home: Home, caller: Caller, problems: list[str]
+) -> list[dict[str, Json]]:
+    """What a person should know: chain, keys, vaults, files that could not be read."""
+    found: list[dict[str, Json]] = []
+
+    def add(check: str, state: str, detail: str) -> None:
+        found.append({"check": check, "state": state, "detail": detail})
+
+    with database.read() as connection:
+        verdict = chain.verify(connection)
+        vaults = registry.vaults(connection)
+        owed = sum(len(registry.operations(connection, vault.name)) for vault in vaults)
+        scope = access.oversight(connection, caller)
+        waiting = len(reader.reviews(scope, connection))
+        broken = index.problems(scope, connection, limit=50)
+        keyed = registry.tombstones_exist(connection)
+    add(
+        "audit chain",
+        "ok" if verdict.ok else "fail",
+        f"{verdict.events} events" if verdict.ok else "; ".join(verdict.problems),
+    )
+    if keyed and not home.keys.exists():
+        add("tombstone keys", "fail", f"{home.keys.name} is missing from the home")
+    add("file changes owed", "warn" if owed else "ok", str(owed))
+    add("review", "warn" if waiting else "ok", f"{waiting} items wait for a person")
+    for vault in vaults:
+        state = "fail" if vault.offline_since else "ok"
+        add(f"vault {vault.name}", state, vault.offline_reason or vault.path)
+    for problem in problems:
+        add("vault", "fail", problem)
+    for path, why in broken:
+        add("file", "warn", f"{path}: {why}")
+    return found

@@ -1,0 +1,101 @@
+"""What read, scopes and stats show, gathered under a proven scope."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from memsvc.errors import NotFound
+from memsvc.index import reader as index
+from memsvc.ledger import registry
+from memsvc.ledger.records import NoteRecord, VersionRecord
+from memsvc.model.replies import NoteView, VersionView
+from memsvc.model.requests import ReadRequest
+from memsvc.model.vocabulary import Status
+from memsvc.scope.proof import ReadScope
+from memsvc.service.access import NO_NOTE
+from memsvc.service.gateway.drafts import shown
+from memsvc.service.gateway.indexing import document_of, resolve
+
+if TYPE_CHECKING:
+    from memsvc.notes.document import Document
+
+__all__ = ["note_view", "readable_note"]
+
+
+def readable_note(scope: ReadScope, connection: Connection, note_id: str) -> NoteRecord:
+    """A note of the scope that is not gone. Unknown, forgotten and out of scope raise one NotFound."""
+    note = registry.find_note(connection, note_id.strip().upper())
+    gone = note is not None and note.status in (Status.RETRACTED, Status.REJECTED)
+    if note is None or gone or note.scope not in scope:
+        raise NotFound(NO_NOTE)
+    return note
+
+
+def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) -> NoteView:
+    """The whole note at one version, with provenance, links both ways and its versions."""
+    note = readable_note(scope, connection, request.id)
+    versions = registry.versions_of(connection, note.note_id)
+    wanted = request.version or note.version
+    found = next((one for one in versions if one.version == wanted), None)
+    if found is None:
+        known = ", ".join(str(one.version) for one in versions)
+        raise NotFound(f"this note has no version {wanted}; it has {known}", argument="version")
+    document = document_of(found)
+    links_out, links_in = index.links_of(scope, connection, note.note_id)
+    current = found.version == note.version
+    return NoteView(
+        id=note.note_id,
+        version=found.version,
+        title=found.title,
+        scope=str(note.scope),
+        path=note.path,
+        kind=document.kind.value,
+        status=(note.status if current else found.status).value,
+        trust=found.trust.value,
+        author=found.author,
+        on_behalf_of=found.on_behalf_of,
+        session=found.session,
+        reason=found.reason,
+        created=note.created_at,
+        updated=found.recorded_from,
+        valid_from=shown(found.valid_from),
+        valid_to=shown(found.valid_to),
+        source=list(found.source),
+        tags=list(document.tags),
+        supersedes=_replaced_by(connection, scope, note, document),
+        superseded_by=_visible_id(connection, scope, note.superseded_by),
+        body=document.body,
+        content_hash=found.content_hash,
+        current=current and note.status is Status.ACTIVE,
+        corroborated=note.corroborated,
+        problem=note.withheld or found.problem,
+        links_out=links_out,
+        links_in=links_in,
+        versions=[_version_view(one) for one in versions],
+    )
+
+
+def _replaced_by(
+    connection: Connection, scope: ReadScope, note: NoteRecord, document: "Document"
+) -> list[str]:
+    found, _ = resolve(connection, note.vault, list(document.supersedes), from_path=note.path)
+    return [one for one in dict.fromkeys(found.values()) if _visible_id(connection, scope, one)]
+
+
+def _visible_id(connection: Connection, scope: ReadScope, note_id: str) -> str:
+    other = registry.find_note(connection, note_id) if note_id else None
+    return note_id if other is not None and other.scope in scope else ""
+
+
+def _version_view(version: VersionRecord) -> VersionView:
+    return VersionView(
+        version=version.version,
+        valid_from=shown(version.valid_from),
+        valid_to=shown(version.valid_to),
+        recorded_from=version.recorded_from,
+        recorded_to=version.recorded_to,
+        author=version.author,
+        mode=version.mode,
+        reason=version.reason,
+        event=version.event_seq,
+    )
