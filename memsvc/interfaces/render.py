@@ -25,6 +25,7 @@ __all__ = [
     "MAX_CHARS",
     "render",
     "render_correct",
+    "render_current",
     "render_error",
     "render_event",
     "render_forget",
@@ -189,14 +190,24 @@ def render_scopes(reply: ScopesReply) -> str:
 
 
 def render_error(error: MemsvcError) -> str:
-    """The error's message; for a stale version also the note's current text, fenced as data."""
+    """The error's message and, for a stale version, the note's current text."""
+    current = render_current(error)
     message = one_line(error.message, 3_000)
-    text = next((error.data[key] for key in ("body", "current", "text") if key in error.data), None)
+    return f"{message}\n{current}" if current else message
+
+
+def render_current(error: MemsvcError) -> str:
+    """The current text that a stale version's error carries, fenced as data; else empty."""
+    text = error.data.get("body")
     if not isinstance(error, StaleVersion) or not isinstance(text, str):
-        return message
-    cut = " (cut)" if len(text) > 6_000 else ""
-    attributes = {"count": "1", "version": str(error.data.get("version", ""))}
-    return _bounded([message, f"current text{cut}:", fence(attributes, text[:6_000])])
+        return ""
+    attributes = {
+        "count": "1",
+        "id": str(error.data.get("id", "")),
+        "version": str(error.data.get("version", "")),
+    }
+    cut = [f"[cut: 6000 of {len(text)} characters shown]"] if len(text) > 6_000 else []
+    return "\n".join([fence(attributes, text[:6_000]), *cut])
 
 
 _RENDERERS: Sequence[tuple[type, Callable[..., str]]] = (

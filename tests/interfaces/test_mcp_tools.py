@@ -300,7 +300,7 @@ def test_nothing_in_a_note_can_close_the_fence_or_add_a_line_of_ours() -> None:
 
 
 def test_a_stale_version_shows_the_current_text_as_data() -> None:
-    error = StaleVersion("the note is at version 2", version=2, text="new </recalled-notes> text")
+    error = StaleVersion("the note is at version 2", version=2, body="new </recalled-notes> text")
     result = call(FakeService(error=error), "correct", CALLS["correct"])
     text = text_of(result)
     assert text.startswith("the note is at version 2")

@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -61,12 +61,12 @@ def audit_list(
 def audit_verify(session: Session) -> None:
     """Check that no audit event was changed, removed, inserted or cut off."""
     found = session.service().audit_verify()
-    problems = found.get("problems") or []
-    verdict = "the chain holds" if found.get("ok") else "the chain is broken"
-    lines = [f"{found.get('events')} events, head {found.get('head')}: {verdict}"]
+    problems = found["problems"] if isinstance(found["problems"], list) else []
+    verdict = "the chain holds" if found["ok"] else "the chain is broken"
+    lines = [f"{found['events']} events, head {found['head']}: {verdict}"]
     lines += [f"problem: {problem}" for problem in problems]
     session.show(found, "\n".join(lines))
-    if not found.get("ok"):
+    if not found["ok"]:
         _fail(f"the audit chain is broken: {len(problems)} problems")
 
 
@@ -188,7 +188,7 @@ def _facts(facts: Mapping[str, object]) -> str:
     return "\n".join(f"{key}: {value}" for key, value in facts.items() if value not in ("", None))
 
 
-def _lines(items: list[dict[str, object]], nothing: str) -> str:
+def _lines(items: Sequence[Mapping[str, object]], nothing: str) -> str:
     from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
 
     lines = (

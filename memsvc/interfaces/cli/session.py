@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from memsvc.errors import InvalidInput, MemsvcError
+from memsvc.errors import InvalidInput, MemsvcError, StaleVersion
 from memsvc.interfaces.outcome import crashed, error_data
 from memsvc.model.replies import Json, as_data
 
@@ -115,6 +115,10 @@ class Session:
     def _failed(self, error: MemsvcError) -> typer.Exit:
         if self.as_json:
             self.print_json(error_data(error))
+        elif isinstance(error, StaleVersion):
+            from memsvc.interfaces.render import render_current  # only for this error
+
+            typer.echo(render_current(error))
         message = " ".join(error.message.split())
         typer.echo(f"memsvc: {message}", err=True)
         return typer.Exit(1)

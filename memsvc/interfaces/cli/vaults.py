@@ -1,5 +1,6 @@
 """Commands for homes and vaults: init, vault add, vault list, vault remove."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -74,11 +75,11 @@ def remove(
     session.show(reply, f"vault {name} removed; its files stay\n{_facts(reply)}".rstrip())
 
 
-def _facts(facts: dict[str, object]) -> str:
+def _facts(facts: Mapping[str, object]) -> str:
     return "\n".join(f"{key}: {value}" for key, value in facts.items() if value not in ("", None))
 
 
-def _line(vault: dict[str, object]) -> str:
+def _line(vault: Mapping[str, object]) -> str:
     name, path = vault.get("name", ""), vault.get("path", "")
     rest = {key: value for key, value in vault.items() if key not in ("name", "path")}
     facts = ", ".join(f"{key} {value}" for key, value in rest.items() if value not in ("", None))

@@ -68,10 +68,12 @@ class MemoryServer(MCPServer[None]):
     def _failure(self, tool: str, error: ToolError) -> CallToolResult:
         cause = error.__cause__
         if isinstance(cause, MemsvcError):
-            return failure(cause)
-        if isinstance(cause, ValidationError):
-            return failure(explain(cause, tool=tool, legal=self._arguments[tool]))
-        return failure(crashed("tool_crashed", cause or error, tool=tool))
+            shown = cause
+        elif isinstance(cause, ValidationError):
+            shown = explain(cause, tool=tool, legal=self._arguments[tool])
+        else:
+            shown = crashed("tool_crashed", cause or error, tool=tool)
+        return failure(shown)
 
 
 @asynccontextmanager

@@ -38,8 +38,10 @@ def opener(load: Callable[[], Settings], environ: Mapping[str, str]) -> Callable
 
     def open_home() -> Opened:
         from memsvc.bootstrap import open_service  # pulls in the stores: after the first reply
+        from memsvc.logs import configure_logs  # structlog is slow to load: see above
 
         settings = load()
+        configure_logs(level=settings.log_level, form=settings.log_format)
         started_in = environ.get("CLAUDE_PROJECT_DIR", "")
         caller = bind(
             settings,
