@@ -9,17 +9,13 @@ stopped) there is no model for now, rather than one that differs from what anoth
 The folder may be deleted at any time; it is made anew.
 """
 
-import importlib.metadata
 import json
 import os
-import subprocess
 import sys
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
-
-from filelock import FileLock
 
 from memsvc.embedding.fused import RECIPE
 from memsvc.embedding.profile import MINILM, ModelProfile, digest_of, packaged_model
@@ -119,6 +115,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def _versions() -> str:
     """What a failed build may depend on."""
+    import importlib.metadata  # 30 ms, for a home without a rebuilt model only
+
     found = []
     for package in ("onnx", "onnxruntime"):
         try:
@@ -152,6 +150,8 @@ def _have_it_decided(folder: Path, profile: ModelProfile) -> Decision:
 
 def _run_rebuild(folder: Path) -> tuple[int, str]:
     """The child's exit code, and the last line it wrote. Raises OSError if it cannot be run."""
+    import subprocess  # needed once in the life of a home
+
     command = [sys.executable, "-P", "-m", "memsvc.embedding.rebuild", str(folder)]
     try:
         done = subprocess.run(  # noqa: S603 - our own module, by absolute path
@@ -170,6 +170,8 @@ def _run_rebuild(folder: Path) -> tuple[int, str]:
 
 
 def _decide_for_shipped(folder: Path, reason: str) -> None:
+    from filelock import FileLock  # see _run_rebuild
+
     logger(__name__).warning("model_rebuild_failed", reason=reason)
     with FileLock(folder / BUILD_LOCK, timeout=_SECONDS):
         if decided(folder) is None:  # another process may have succeeded meanwhile

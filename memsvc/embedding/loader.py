@@ -1,7 +1,6 @@
 """The model as something that may still be loading: asked for at once, there when it is ready."""
 
 import threading
-import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -99,7 +98,6 @@ class LazyEmbedder:
             return True
 
     def _run(self) -> None:
-        began = time.monotonic()
         problem = "the model did not load; see the log"  # holds if `load` raises what it may not
         embedder: Embedder | None = None
         try:
@@ -117,9 +115,6 @@ class LazyEmbedder:
                 self._settle(LoadState.MISSING, problem=problem)
         if embedder is None:
             logger(__name__).warning("model_missing", problem=problem)
-        else:
-            milliseconds = round((time.monotonic() - began) * 1000)
-            logger(__name__).info("model_ready", model=embedder.model_id, ms=milliseconds)
 
     def _settle(
         self, state: LoadState, *, embedder: Embedder | None = None, problem: str = ""

@@ -5,6 +5,7 @@ Anything else is a build that failed, and the parent decides for the packaged fi
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
@@ -44,8 +45,11 @@ CHECKED = (
 """What both builds embed, and must agree on, before the new one is used on this machine."""
 
 
-def rebuild(folder: Path) -> None:
-    """Leave a decision in the folder, whoever makes it. Raises what `main` turns into a code."""
+def rebuild(folder: Path, *, write: Callable[[Path, Path], None] = write_fused) -> None:
+    """Leave a decision in the folder, whoever makes it; `write` makes the new build of a model.
+
+    Raises ValueError if the new build does not agree with the packaged one, and what `write` raises.
+    """
     with FileLock(folder / BUILD_LOCK, timeout=_LOCK_SECONDS):
         if decided(folder) is not None:
             return
@@ -54,7 +58,7 @@ def rebuild(folder: Path) -> None:
         source = packaged_model()
         candidate = folder / f"{MODEL_FILE}.tmp"
         try:
-            write_fused(source, candidate)
+            write(source, candidate)
             mean, least = agreement(source, candidate)
             if mean < _MEAN or least < _LEAST:
                 raise ValueError(
