@@ -63,21 +63,21 @@ class ChosenModel:
     model_id: str
 
 
-def choose_model(home: Path, *, profile: ModelProfile = MINILM) -> ChosenModel:
-    """The build that this home uses, deciding it first where need be; may take seconds then.
+def choose_model(models: Path, *, profile: ModelProfile = MINILM) -> ChosenModel:
+    """The build that a home uses, by its folder of models; decides first where need be.
 
-    Raises Misconfigured if there is none.
+    Deciding takes seconds. Raises Misconfigured if there is none.
     """
-    folder = model_folder(home, profile=profile)
+    folder = model_folder(models, profile=profile)
     decision = decided(folder) or _have_it_decided(folder, profile)
     if decision.build == "rebuilt":
         return ChosenModel(folder / MODEL_FILE, f"{profile.model_id}.rebuilt-{RECIPE}")
     return ChosenModel(packaged_model(profile), f"{profile.model_id}.shipped")
 
 
-def model_folder(home: Path, *, profile: ModelProfile = MINILM) -> Path:
-    """Where a home keeps the rebuilt model; another recipe has another folder."""
-    return home / "models" / f"{profile.name}-{profile.sha256[:12]}-r{RECIPE}"
+def model_folder(models: Path, *, profile: ModelProfile = MINILM) -> Path:
+    """Where the rebuilt model is kept; another recipe has another folder."""
+    return models / f"{profile.name}-{profile.sha256[:12]}-r{RECIPE}"
 
 
 def decided(folder: Path) -> Decision | None:

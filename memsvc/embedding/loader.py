@@ -13,7 +13,7 @@ from memsvc.embedding.tokens import TokenCounter
 from memsvc.errors import Misconfigured
 from memsvc.logs import logger
 
-__all__ = ["LazyEmbedder", "LoadState", "embedder_of_home"]
+__all__ = ["LazyEmbedder", "LoadState"]
 
 _OFF = "off by setting (embedder = 'none')"
 
@@ -57,6 +57,22 @@ class LazyEmbedder:
         lazy = cls(_never)
         lazy._settle(LoadState.MISSING, problem=problem)
         return lazy
+
+    @classmethod
+    def from_setting(
+        cls, setting: Literal["packaged", "none"], *, models: Path, workers: int | None = None
+    ) -> "LazyEmbedder":
+        """What the setting asks for: the packaged model, in the build that the folder `models` of
+        the home has decided for, or nothing. Nothing is loaded, imported or written yet.
+        """
+        if setting == "none":
+            return cls.off()
+
+        def load() -> Embedder:
+            chosen = choose_model(models)
+            return OnnxEmbedder(chosen.path, model_id=chosen.model_id, workers=workers)
+
+        return cls(load)
 
     @property
     def state(self) -> LoadState:
@@ -122,23 +138,6 @@ class LazyEmbedder:
         with self._lock:
             self._embedder, self._problem, self._state = embedder, problem, state
         self._done.set()
-
-
-def embedder_of_home(
-    setting: Literal["packaged", "none"], home: Path, *, workers: int | None = None
-) -> LazyEmbedder:
-    """What the setting asks for: the packaged model in the build that the home uses, or nothing.
-
-    Nothing is loaded, imported or written yet.
-    """
-    if setting == "none":
-        return LazyEmbedder.off()
-
-    def load() -> Embedder:
-        chosen = choose_model(home)
-        return OnnxEmbedder(chosen.path, model_id=chosen.model_id, workers=workers)
-
-    return LazyEmbedder(load)
 
 
 def _never() -> Embedder:

@@ -1,4 +1,4 @@
-"""A home whose model is built once for all tests here, and embedders over both builds."""
+"""A folder of models, built once for all tests here, and embedders over both builds."""
 
 from pathlib import Path
 
@@ -10,15 +10,15 @@ from memsvc.embedding.profile import MINILM, packaged_model
 
 
 @pytest.fixture(scope="session")
-def built_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    choose_model(home)
-    return home
+def built_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    models = tmp_path_factory.mktemp("models")
+    choose_model(models)
+    return models
 
 
 @pytest.fixture(scope="session")
-def rebuilt(built_home: Path) -> OnnxEmbedder:
-    chosen = choose_model(built_home)
+def rebuilt(built_models: Path) -> OnnxEmbedder:
+    chosen = choose_model(built_models)
     return OnnxEmbedder(chosen.path, model_id=chosen.model_id, workers=2)
 
 

@@ -36,16 +36,16 @@ def test_the_rebuilt_model_agrees_with_the_packaged_one(
     assert rebuilt.model_id != shipped.model_id
 
 
-def test_the_build_is_the_same_bytes_each_time(built_home: Path, tmp_path: Path) -> None:
+def test_the_build_is_the_same_bytes_each_time(built_models: Path, tmp_path: Path) -> None:
     write_fused(packaged_model(), tmp_path / "again.onnx")
-    assert digest_of(tmp_path / "again.onnx") == digest_of(choose_model(built_home).path)
+    assert digest_of(tmp_path / "again.onnx") == digest_of(choose_model(built_models).path)
 
 
 @pytest.mark.slow
 def test_three_processes_at_once_build_one_model_and_agree(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from memsvc.embedding.loader import *\n"
-        "lazy = embedder_of_home('packaged', Path(sys.argv[1])); found = lazy.load_now()\n"
+        "lazy = LazyEmbedder.from_setting('packaged', models=Path(sys.argv[1])); found = lazy.load_now()\n"
         "assert found, lazy.problem\n"
         "print(found.model_id, found.embed_query('heron').tobytes().hex())"
     )
@@ -59,14 +59,14 @@ def test_three_processes_at_once_build_one_model_and_agree(tmp_path: Path) -> No
     assert names == ["build.lock", "model.json", "model.onnx"]
 
 
-def test_a_second_choice_builds_nothing(built_home: Path) -> None:
-    before = choose_model(built_home).path.stat()
-    again = choose_model(built_home).path.stat()
+def test_a_second_choice_builds_nothing(built_models: Path) -> None:
+    before = choose_model(built_models).path.stat()
+    again = choose_model(built_models).path.stat()
     assert (again.st_ino, again.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_a_damaged_build_is_made_again(built_home: Path, tmp_path: Path) -> None:
-    folder, good = model_folder(tmp_path), model_folder(built_home)
+def test_a_damaged_build_is_made_again(built_models: Path, tmp_path: Path) -> None:
+    folder, good = model_folder(tmp_path), model_folder(built_models)
     folder.mkdir(parents=True)
     for name in ("model.json", "model.onnx"):
         (folder / name).write_bytes((good / name).read_bytes())
@@ -79,11 +79,11 @@ def test_a_damaged_build_is_made_again(built_home: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"build": "rebuilt", "other": 1}', b"\xff"])
 def test_a_damaged_decision_is_no_decision(
-    built_home: Path, tmp_path: Path, content: bytes
+    built_models: Path, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "model.json").write_bytes(content)
     assert decided(tmp_path) is None
-    assert decided(model_folder(built_home)) is not None
+    assert decided(model_folder(built_models)) is not None
 
 
 def test_a_home_that_decided_for_the_packaged_file_keeps_it(tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_a_failed_build_is_written_down_and_the_packaged_file_used(
     shadow.mkdir()
     (shadow / "onnx.py").write_text("raise ImportError('no onnx on this machine')\n")
     monkeypatch.setenv("PYTHONPATH", str(shadow))
-    chosen = choose_model(tmp_path / "home")
+    chosen = choose_model(tmp_path / "models")
     assert chosen.path == packaged_model()
-    decision = decided(model_folder(tmp_path / "home"))
+    decision = decided(model_folder(tmp_path / "models"))
     assert decision is not None
     assert "no onnx on this machine" in decision.reason
     monkeypatch.delenv("PYTHONPATH")
-    assert choose_model(tmp_path / "home") == chosen
+    assert choose_model(tmp_path / "models") == chosen
 
 
 def test_the_build_does_not_import_from_the_folder_a_server_runs_in(
@@ -128,17 +128,17 @@ def test_the_build_does_not_import_from_the_folder_a_server_runs_in(
 ) -> None:
     (tmp_path / "onnx.py").write_text("raise SystemExit('imported from the working folder')\n")
     monkeypatch.chdir(tmp_path)
-    assert choose_model(tmp_path / "home").model_id.endswith(f".rebuilt-{RECIPE}")
+    assert choose_model(tmp_path / "models").model_id.endswith(f".rebuilt-{RECIPE}")
 
 
 def test_a_home_that_cannot_hold_the_model_gives_none(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way")
     with pytest.raises(Misconfigured, match="cannot be built in the home") as caught:
-        choose_model(tmp_path)
+        choose_model(tmp_path / "models")
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_a_build_that_differs_in_meaning_is_not_used(built_home: Path, tmp_path: Path) -> None:
+def test_a_build_that_differs_in_meaning_is_not_used(built_models: Path, tmp_path: Path) -> None:
     import onnx
 
     def write_wrongly(source: Path, target: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_build_that_differs_in_meaning_is_not_used(built_home: Path, tmp_path:
     with pytest.raises(ValueError, match="differs from the packaged one"):
         rebuild(tmp_path, write=write_wrongly)
     assert [path.name for path in tmp_path.iterdir()] == ["build.lock"]
-    assert agreement(packaged_model(), choose_model(built_home).path)[0] >= 0.99
+    assert agreement(packaged_model(), choose_model(built_models).path)[0] >= 0.99
 
 
 def test_a_replaced_file_leaves_no_temporary_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.embedding.loader import LazyEmbedder, LoadState, embedder_of_home
+from memsvc.embedding.loader import LazyEmbedder, LoadState
 from memsvc.embedding.protocol import Embedder
 from memsvc.errors import Misconfigured
 from tests.fakes import FakeEmbedder
@@ -82,15 +82,15 @@ def test_an_unforeseen_error_reaches_the_caller_and_leaves_nobody_waiting() -> N
 
 
 def test_the_setting_none_is_missing_at_once_and_touches_no_file(tmp_path: Path) -> None:
-    lazy = embedder_of_home("none", tmp_path)
+    lazy = LazyEmbedder.from_setting("none", models=tmp_path)
     assert (lazy.state, lazy.load_now()) == (LoadState.MISSING, None)
     assert "off by setting" in lazy.problem
     assert list(tmp_path.iterdir()) == []
     assert lazy.count_tokens("two words") == 2
 
 
-def test_a_home_loads_its_packaged_model(built_home: Path) -> None:
-    lazy = embedder_of_home("packaged", built_home)
+def test_a_home_loads_its_packaged_model(built_models: Path) -> None:
+    lazy = LazyEmbedder.from_setting("packaged", models=built_models)
     assert lazy.state is LoadState.IDLE
     found = lazy.load_now()
     assert found is not None
