@@ -18,7 +18,7 @@ from memsvc.service.home import Home
 __all__ = ["findings", "scopes_reply", "statistics"]
 
 
-def scopes_reply(  # noqa: PLR0913 - one reply's state
+def scopes_reply(
     database: Database,
     home: Home,
     embedder: LazyEmbedder,

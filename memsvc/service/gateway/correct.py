@@ -22,7 +22,7 @@ from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
-from memsvc.service.gateway.indexing import document_of, index_version, vectors_for
+from memsvc.service.gateway.indexing import Vectors, document_of, index_version, vectors_for
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
@@ -30,8 +30,8 @@ from memsvc.service.gateway.scan import Scanner
 __all__ = [
     "Change",
     "Current",
-    "current",
     "correct",
+    "current",
     "make_tombstones",
     "rewrite",
     "without_passage",
@@ -190,7 +190,7 @@ def without_passage(body: str, passage: str) -> str:
     return _replace_once(body, passage.strip(), "", argument="passage")
 
 
-def _change_of(  # noqa: PLR0913 - one correction's state
+def _change_of(
     request: CorrectRequest,
     old: VersionRecord,
     body: str,
@@ -338,7 +338,7 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
     return edit(replace_body(old.content, change.body), keys)
 
 
-def make_tombstones(  # noqa: PLR0913 - what a rejection is
+def make_tombstones(
     connection: Connection,
     parts: Parts,
     now_is: Current,
@@ -390,12 +390,12 @@ def make_tombstones(  # noqa: PLR0913 - what a rejection is
     return made
 
 
-def _commit_version(  # noqa: PLR0913 - one correction's state
+def _commit_version(
     connection: Connection,
     now_is: Current,
     version: VersionRecord,
     change: Change,
-    vectors: object,
+    vectors: Vectors,
     model_id: str,
 ) -> None:
     note_id, old = now_is.note.note_id, now_is.version
@@ -421,6 +421,6 @@ def _commit_version(  # noqa: PLR0913 - one correction's state
         connection,
         version,
         note,
-        vectors=vectors,  # type: ignore[arg-type] # made by vectors_for
+        vectors=vectors,
         model_id=model_id,
     )

@@ -23,8 +23,8 @@ __all__ = [
     "text_key",
     "trust_of",
     "version_of",
-    "with_event",
     "whole_second",
+    "with_event",
 ]
 
 
@@ -73,7 +73,7 @@ def trust_of(caller: Caller) -> Trust:
     return Trust.HUMAN if caller.principal.kind is PrincipalKind.HUMAN else Trust.AGENT
 
 
-def content_of_save(  # noqa: PLR0913 - frontmatter is this wide
+def content_of_save(
     request: SaveRequest,
     *,
     caller: Caller,

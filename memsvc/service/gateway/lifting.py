@@ -1,7 +1,8 @@
 """Lifting a tombstone: only a reviewer, with a confirmation, and on record."""
 
 from memsvc.errors import Denied, NotFound
-from memsvc.ledger import reader, writer as ledger
+from memsvc.ledger import reader
+from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, ProjectSlug, Role, VaultName

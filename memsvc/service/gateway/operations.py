@@ -50,7 +50,7 @@ class Staging:
         self.vault = vault
         self.pending: list[Pending] = []
 
-    def write(  # noqa: PLR0913 - what a file change is
+    def write(
         self, path: str, data: bytes, *, note_id: NoteId, version: int, before_hash: str
     ) -> None:
         """Stage new bytes for a file; `before_hash` is what must be there, empty for nothing."""

@@ -1,6 +1,6 @@
 """reindex: the index dropped and made again from the ledger, after the files were read."""
 
-from dataclasses import replace
+from sqlalchemy import Connection
 
 from memsvc.index import schema
 from memsvc.index import writer as index
@@ -59,12 +59,12 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
     return len(notes)
 
 
-def _put_note(connection, note: NoteRecord) -> None:  # type: ignore[no-untyped-def]
+def _put_note(connection: Connection, note: NoteRecord) -> None:
     versions = registry.versions_of(connection, note.note_id)
     for version in versions:
         if version.end_mode in HIDDEN_ENDS:
             continue
-        index_version(connection, version, replace(note))
+        index_version(connection, version, note)
 
 
 def embed_missing(

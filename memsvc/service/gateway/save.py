@@ -22,7 +22,7 @@ from memsvc.notes.frontmatter import edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
 from memsvc.service.gateway import checks, drafts
-from memsvc.service.gateway.indexing import document_of, index_version, vectors_for
+from memsvc.service.gateway.indexing import Vectors, document_of, index_version, vectors_for
 from memsvc.service.gateway.layout import folder_of
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
@@ -173,7 +173,7 @@ def _create(  # noqa: PLR0913 - one write's state
     *,
     valid: tuple[str, str],
     texts: list[checks.Statement],
-    vectors: tuple[object, str],
+    vectors: tuple[Vectors, str],
 ) -> SaveReply:
     now = parts.clock.now()
     valid_from, valid_to = valid[0] or f"{stamp(now)[:10]}T00:00:00.000000Z", valid[1]
@@ -235,14 +235,14 @@ def _create(  # noqa: PLR0913 - one write's state
     return reply
 
 
-def _commit(  # noqa: PLR0913 - one write's state
+def _commit(
     connection: Connection,
     parts: Parts,
     scope: WriteScope,
     request: SaveRequest,
     version: VersionRecord,
     changes: list[_Replaced],
-    vectors: tuple[object, str],
+    vectors: tuple[Vectors, str],
     staging: Staging,
 ) -> SaveReply:
     """Everything that the database holds of the save, in its one transaction."""
@@ -283,7 +283,7 @@ def _commit(  # noqa: PLR0913 - one write's state
         connection,
         version,
         note,
-        vectors=vectors[0],  # type: ignore[arg-type] # made by vectors_for
+        vectors=vectors[0],
         model_id=vectors[1],
     )
     for change in changes:
@@ -317,7 +317,7 @@ def _remember(
         )
 
 
-def _find_replaced(  # noqa: PLR0913 - one write's state
+def _find_replaced(
     parts: Parts,
     scanner: Scanner,
     scope: WriteScope,
@@ -342,7 +342,7 @@ def _find_replaced(  # noqa: PLR0913 - one write's state
     return found
 
 
-def _supersede(  # noqa: PLR0913 - one write's state
+def _supersede(
     parts: Parts,
     scope: WriteScope,
     note: NoteRecord,

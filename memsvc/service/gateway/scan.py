@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from memsvc.clock import stamp
-from memsvc.errors import StorageFailed, VaultOffline
+from memsvc.errors import NotFound, StorageFailed, VaultOffline
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, VaultRecord
@@ -30,7 +32,7 @@ from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.relink import relink
 
-__all__ = ["Progress", "Scanner", "ScanReport"]
+__all__ = ["Progress", "ScanReport", "Scanner"]
 
 Progress = Callable[[int, int, str], None]
 """Called with done, total and what is being done."""
@@ -149,13 +151,10 @@ class Scanner:
         return taken + len(missing)
 
     def _vault(self, name: VaultName) -> VaultRecord:
-        from memsvc.service.gateway.parts import root_of
-
         with self._parts.database.read() as connection:
-            try:
-                record, _ = root_of(connection, name)
-            except VaultOffline:
-                record = registry.vault_named(connection, name)  # type: ignore[assignment] # root_of found it
+            record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("that vault is not registered; `memsvc vault list` shows the vaults")
         if record.offline_since:
             self._come_back(record)
         return record
@@ -260,7 +259,9 @@ class Scanner:
             ledger.update_vault(connection, vault.name, offline_since="", offline_reason="")
             self._event(connection, vault, Outcome.DONE, "vault online again")
 
-    def _event(self, connection, vault: VaultRecord, outcome: Outcome, reason: str) -> None:  # type: ignore[no-untyped-def]
+    def _event(
+        self, connection: Connection, vault: VaultRecord, outcome: Outcome, reason: str
+    ) -> None:
         caller = Caller(Principal(PrincipalKind.SERVICE, "memsvc"), vault.name, SHARED, door="scan")
         ledger.add_event(
             connection,
@@ -274,7 +275,7 @@ class Scanner:
             at=self._parts.clock.now(),
         )
 
-    def _take_all(  # noqa: PLR0913 - one scan's state
+    def _take_all(
         self,
         vault: VaultRecord,
         root: Path,
