@@ -125,29 +125,44 @@ def move(source: Path, target: Path, *, expect: str) -> None:
     gone, or the target is taken; a move that was cut off half way is finished instead.
     """
     data = _check(source, expect)
-    with _failing(target.name):
-        _make_folders(target.parent, [])
-        try:
-            os.link(source, target, follow_symlinks=False)
-        except FileExistsError:
-            if not source.samefile(target):
-                raise FileChanged(f"{target.name} is already there") from None
-        except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
-                raise
-            stage(target, data).publish(expect=None)
-        _sync_folder(target.parent)
-        source.unlink()
-        _sync_folder(source.parent)
+    created: list[Path] = []
+    try:
+        with _failing(target.name):
+            _make_folders(target.parent, created)
+            _link_or_copy(source, target, data)
+            _sync_folder(target.parent)
+            source.unlink()
+            _sync_folder(source.parent)
+    except (StorageFailed, FileChanged):
+        _remove_folders(created)
+        raise
+
+
+def _link_or_copy(source: Path, target: Path, data: bytes) -> None:
+    """Let the target be the source, or a copy of its `data` where a link cannot be."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError:
+        if not source.samefile(target):
+            raise FileChanged(f"{target.name} is already there") from None
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        stage(target, data).publish(expect=None)
 
 
 def probe(folder: Path) -> None:
     """Check that files can be made in a folder, which is made if missing; else StorageFailed."""
     name = folder / _staging_name("probe")
-    with _failing(folder.name):
-        _make_folders(folder, [])
-        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        name.unlink()
+    created: list[Path] = []
+    try:
+        with _failing(folder.name):
+            _make_folders(folder, created)
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            name.unlink()
+    except StorageFailed:
+        _remove_folders(created)
+        raise
 
 
 def leftovers(root: Path) -> list[Path]:

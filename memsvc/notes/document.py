@@ -20,6 +20,7 @@ MAX_NOTE_BYTES = 5 * 1024 * 1024
 
 _MAX_TITLE = 300
 _MAX_HEADING_LINE = 4 * _MAX_TITLE
+_HEADING_WITHIN = 100_000
 _KINDS = frozenset(Kind)
 _STATUSES = frozenset(Status)
 _WIDE = (
@@ -175,10 +176,10 @@ def _one_line(text: str) -> str:
 
 
 def _first_heading(content: str, start: int) -> str:
-    """The text of the first level-one heading outside code and comments, or nothing."""
+    """The first level-one heading outside code and comments near the start, or nothing."""
     fence, in_comment, above = "", False, ""
-    at = start
-    while at < len(content):
+    at, stop = start, min(len(content), start + _HEADING_WITHIN)
+    while at < stop:
         end = content.find("\n", at)
         end = len(content) if end < 0 else end
         line, closing = content[at : min(end, at + _MAX_HEADING_LINE)], content.find("-->", at, end)

@@ -200,7 +200,7 @@ def _same(present: object, value: Value | None) -> bool:
     """Whether a key already has the value, however it is written."""
     if value == "":
         return present is None
-    return type(present) is type(value) and present == value
+    return value is not None and type(present) is type(value) and present == value
 
 
 def _line_end(text: str, start: int) -> int:
