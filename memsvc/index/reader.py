@@ -1,0 +1,380 @@
+"""Reads of the index. Each takes the proven scope first and finds nothing outside it."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, distinct, func, select
+
+from memsvc.index.analyse import query_terms
+from memsvc.index.postings import postings
+from memsvc.index.schema import chunks, entries, links, terms, vectors
+from memsvc.index.scoring import by_owner, fuse, idf
+from memsvc.index.values import Filters, Lexical, Passage, QueryModel, Shown
+from memsvc.index.vectors import NO_VECTOR, cosines
+from memsvc.index.visible import Visible, keys_of, visible
+from memsvc.model.identity import Scope
+from memsvc.model.replies import Related
+from memsvc.model.vocabulary import ProjectSlug, Status, VaultName
+from memsvc.scope.proof import ReadScope
+
+__all__ = [
+    "body_of",
+    "counts",
+    "held",
+    "lexical",
+    "links_of",
+    "neighbours",
+    "passages",
+    "problems",
+    "shown",
+    "similar",
+    "vector",
+]
+
+ALWAYS_COUNTED = 1_000
+"""A term in at most so many passages of the scopes is counted exactly, however small they are."""
+COMMON = 8
+"""In larger scopes a term in more than one of so many passages counts as common."""
+MOST_LINKS = 40
+"""A version with more links is a list of everything: it leads nowhere."""
+SIMILAR = 0.55
+SIMILAR_WORDS = 0.35
+QUERY_CHARS = 2_000
+
+
+def lexical(
+    scope: ReadScope, connection: Connection, visible: Visible, terms: Sequence[str]
+) -> Lexical:
+    """The words that versions and passages of the visible set share with a query.
+
+    How rare a term is, is counted over the visible set alone: notes outside it change nothing.
+    """
+    _same(scope, visible)
+    size = len(visible)
+    versions = np.zeros(size, dtype=np.float64)
+    pieces = np.zeros(len(visible.chunk_ids), dtype=np.float64)
+    if not size or not terms:
+        return Lexical(weights={}, common=frozenset(), by_version=versions, by_passage=pieces)
+    most = max(ALWAYS_COUNTED, len(visible.chunk_ids) // COMMON)
+    places: dict[str, NDArray[np.int64]] = {}
+    common: set[str] = set()
+    for term in terms:
+        found = postings(connection, visible.snapshot, visible.keys, term, most=most + 1)
+        if len(found) > most:
+            common.add(term)
+        places[term] = _places(visible.chunk_ids, found)
+    if len(common) == len(places):  # nothing rare to begin with: count all of them
+        common.clear()
+        for term in terms:
+            found = postings(connection, visible.snapshot, visible.keys, term, most=-1)
+            places[term] = _places(visible.chunk_ids, found)
+    owners = {term: np.unique(visible.owner[at]) for term, at in places.items()}
+    total = int(visible.seen.sum())
+    raw = {
+        term: idf(size // COMMON if term in common else int(visible.seen[at].sum()), total)
+        for term, at in owners.items()
+    }
+    whole = sum(raw.values())
+    weights = {term: value / whole for term, value in raw.items()}
+    for term, weight in weights.items():
+        if term not in common:
+            versions[owners[term]] += weight
+            pieces[places[term]] += weight
+    return Lexical(
+        weights=weights, common=frozenset(common), by_version=versions, by_passage=pieces
+    )
+
+
+def vector(
+    scope: ReadScope,
+    connection: Connection,
+    visible: Visible,
+    *,
+    model_id: str,
+    query: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """The exact cosine of every passage of the visible set; NO_VECTOR where there is no vector."""
+    _same(scope, visible)
+    epoch = visible.snapshot[0]
+    return cosines(connection, epoch, model_id, chunk_ids=visible.chunk_ids, query=query)
+
+
+def held(
+    scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]
+) -> dict[int, tuple[frozenset[str], Counter[str]]]:
+    """The terms of passages: those of title, aliases and tags, and how often each is in the text."""
+    found: dict[int, tuple[frozenset[str], Counter[str]]] = {}
+    for some in _batches(chunk_ids):
+        rows = connection.execute(
+            select(terms.c.chunk_id, terms.c.title, terms.c.names, terms.c.terms)
+            .join(chunks, chunks.c.chunk_id == terms.c.chunk_id)
+            .join(entries, entries.c.entry_id == chunks.c.entry_id)
+            .where(terms.c.chunk_id.in_(some), entries.c.scope_key.in_(keys_of(scope)))
+        )
+        for row in rows:
+            above = frozenset(f"{row.title} {row.names}".split())
+            found[row.chunk_id] = (above, Counter(row.terms.split()))
+    return found
+
+
+def neighbours(
+    scope: ReadScope, connection: Connection, visible: Visible, positions: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Pairs of positions that a link joins, in either direction, the first from `positions`.
+
+    Both ends are seen; versions with very many links are left out.
+    """
+    _same(scope, visible)
+    by_entry = {int(visible.entry_ids[position]): position for position in positions}
+    by_note = {visible.note_ids[position]: position for position in positions}
+    pairs: set[tuple[int, int]] = set()
+    out: dict[int, list[int]] = {}
+    inward: dict[int, list[int]] = {}
+    outgoing = select(links.c.entry_id, links.c.target).where(links.c.entry_id.in_(list(by_entry)))
+    for row in connection.execute(outgoing):
+        other = visible.by_note.get(row.target)
+        if other is not None:
+            out.setdefault(by_entry[row.entry_id], []).append(other)
+    incoming = select(links.c.entry_id, links.c.target).where(links.c.target.in_(list(by_note)))
+    for row in connection.execute(incoming):
+        at = int(np.searchsorted(visible.entry_ids, row.entry_id))
+        if at < len(visible) and visible.entry_ids[at] == row.entry_id and visible.seen[at]:
+            inward.setdefault(by_note[row.target], []).append(at)
+    for joined in (out, inward):
+        for position, others in joined.items():
+            if len(others) <= MOST_LINKS:
+                pairs.update((position, other) for other in others if other != position)
+    return sorted(pairs)
+
+
+def shown(scope: ReadScope, connection: Connection, entry_ids: Sequence[int]) -> dict[int, Shown]:
+    """What a reply says of these versions, by entry id."""
+    found: dict[int, Shown] = {}
+    keys = keys_of(scope)
+    replaced: dict[str, list[str]] = {}
+    rows: list[Row[Any]] = []
+    for some in _batches(entry_ids):
+        rows += connection.execute(
+            select(entries).where(entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys))
+        ).all()
+    for some_notes in _batches([row.note_id for row in rows]):
+        older = connection.execute(
+            select(entries.c.note_id, entries.c.superseded_by)
+            .where(
+                entries.c.superseded_by.in_(some_notes),
+                entries.c.scope_key.in_(keys),
+                entries.c.status == Status.SUPERSEDED.value,
+            )
+            .distinct()
+            .order_by(entries.c.note_id)
+        )
+        for note_id, successor in older:
+            replaced.setdefault(successor, []).append(note_id)
+    successors = _in_scope(connection, keys, {row.superseded_by for row in rows})
+    for row in rows:
+        found[row.entry_id] = Shown(
+            entry_id=row.entry_id,
+            note_id=row.note_id,
+            version=row.version,
+            scope=Scope(VaultName(row.vault), ProjectSlug(row.project)),
+            path=row.path,
+            title=row.title,
+            kind=row.kind,
+            status=row.status,
+            trust=row.trust,
+            author=row.author,
+            valid_from=row.valid_from,
+            valid_to=row.valid_to,
+            updated=row.updated,
+            source=tuple(json.loads(row.source)),
+            tags=tuple(json.loads(row.tags)),
+            superseded_by=row.superseded_by if row.superseded_by in successors else "",
+            replaces=tuple(replaced.get(row.note_id, ())),
+        )
+    return found
+
+
+def passages(
+    scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]
+) -> dict[int, Passage]:
+    """Passages by id."""
+    found: dict[int, Passage] = {}
+    for some in _batches(chunk_ids):
+        rows = connection.execute(
+            select(chunks.c.chunk_id, chunks.c.heading, chunks.c.text)
+            .join(entries, entries.c.entry_id == chunks.c.entry_id)
+            .where(chunks.c.chunk_id.in_(some), entries.c.scope_key.in_(keys_of(scope)))
+        )
+        found |= {row.chunk_id: Passage(row.chunk_id, row.heading, row.text) for row in rows}
+    return found
+
+
+def body_of(scope: ReadScope, connection: Connection, entry_id: int, *, most: int) -> str:
+    """The text of a version, no more of it than about `most` characters."""
+    rows = connection.execute(
+        select(chunks.c.text)
+        .join(entries, entries.c.entry_id == chunks.c.entry_id)
+        .where(chunks.c.entry_id == entry_id, entries.c.scope_key.in_(keys_of(scope)))
+        .order_by(chunks.c.ordinal)
+    )
+    parts: list[str] = []
+    length = 0
+    for text in rows.scalars():
+        parts.append(text)
+        length += len(text)
+        if length > most:
+            break
+    return "".join(parts)
+
+
+def links_of(
+    scope: ReadScope, connection: Connection, note_id: str
+) -> tuple[list[Related], list[Related]]:
+    """The notes that a note's newest version links to, and those that link to it, by title."""
+    keys = keys_of(scope)
+    newest = (entries.c.latest == 1) & entries.c.scope_key.in_(keys)
+    shownable = newest & entries.c.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value))
+    columns = (
+        entries.c.note_id,
+        entries.c.title,
+        entries.c.version,
+        entries.c.vault,
+        entries.c.project,
+    )
+    targets = (
+        select(links.c.target)
+        .join(entries, entries.c.entry_id == links.c.entry_id)
+        .where(newest, entries.c.note_id == note_id)
+    )
+    out = select(*columns).where(shownable, entries.c.note_id.in_(targets))
+    own = select(entries.c.entry_id).where(newest, entries.c.note_id == note_id).exists()
+    inward = (
+        select(*columns)
+        .join(links, links.c.entry_id == entries.c.entry_id)
+        .where(shownable, links.c.target == note_id, entries.c.note_id != note_id, own)
+    )
+    order = (entries.c.title, entries.c.note_id)
+    return (
+        [_related(row, "links to") for row in connection.execute(out.order_by(*order))],
+        [_related(row, "linked from") for row in connection.execute(inward.order_by(*order))],
+    )
+
+
+def similar(
+    scope: ReadScope,
+    connection: Connection,
+    *,
+    title: str,
+    body: str,
+    embedder: QueryModel | None,
+    limit: int = 4,
+) -> list[Related]:
+    """Active notes close to a text in meaning or words, closest first; weak ones are left out."""
+    seen = visible(scope, connection, Filters(now=""))
+    text = f"{title}\n{body[:QUERY_CHARS]}".strip()
+    if not len(seen) or not text:
+        return []
+    words = lexical(scope, connection, seen, query_terms(text))
+    close = np.full(len(seen), NO_VECTOR, dtype=np.float32)
+    if embedder is not None:
+        query = embedder.embed_query(text)
+        pieces = vector(scope, connection, seen, model_id=embedder.model_id, query=query)
+        close = by_owner(pieces, seen.starts)
+    score = fuse(close, words.by_version)
+    good = (close >= SIMILAR) | (words.by_version >= SIMILAR_WORDS)
+    ranked = [at for at in np.argsort(-score, kind="stable").tolist() if good[at] and seen.seen[at]]
+    best = ranked[:limit]
+    about = shown(scope, connection, [int(seen.entry_ids[at]) for at in best])
+    return [
+        Related(
+            id=one.note_id,
+            title=one.title,
+            scope=str(one.scope),
+            version=one.version,
+            score=round(float(score[at]), 3),
+            how="similar",
+        )
+        for at in best
+        for one in [about[int(seen.entry_ids[at])]]
+    ]
+
+
+def counts(scope: ReadScope, connection: Connection) -> dict[str, int]:
+    """How much of these scopes is indexed: notes, versions, passages, passages with a vector."""
+    inside = entries.c.scope_key.in_(keys_of(scope))
+    row = connection.execute(
+        select(
+            func.count(distinct(entries.c.note_id)).label("notes"),
+            func.count().label("versions"),
+            func.coalesce(func.sum(entries.c.chunk_count), 0).label("passages"),
+        ).where(inside)
+    ).one()
+    read = connection.execute(
+        select(func.count(distinct(vectors.c.chunk_id)))
+        .join(chunks, chunks.c.chunk_id == vectors.c.chunk_id)
+        .join(entries, entries.c.entry_id == chunks.c.entry_id)
+        .where(inside)
+    ).scalar_one()
+    return {
+        "notes": row.notes,
+        "versions": row.versions,
+        "passages": int(row.passages),
+        "vectors": read,
+    }
+
+
+def problems(scope: ReadScope, connection: Connection, *, limit: int) -> list[tuple[str, str]]:
+    """Files of these scopes that could not be read as they should: path and why."""
+    rows = connection.execute(
+        select(entries.c.path, entries.c.problem)
+        .where(
+            entries.c.scope_key.in_(keys_of(scope)), entries.c.latest == 1, entries.c.problem != ""
+        )
+        .order_by(entries.c.path)
+        .limit(limit)
+    )
+    return [(row.path, row.problem) for row in rows]
+
+
+def _same(scope: ReadScope, visible: Visible) -> None:
+    if visible.keys != keys_of(scope):
+        raise PermissionError("this visible set belongs to another scope")
+
+
+def _places(chunk_ids: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions in `chunk_ids`, which ascend, of the ids that are among them."""
+    if not len(chunk_ids) or not len(found):
+        return np.zeros(0, dtype=np.int64)
+    at = np.searchsorted(chunk_ids, found)
+    at[at == len(chunk_ids)] = 0
+    kept: NDArray[np.int64] = at[chunk_ids[at] == found]
+    return kept
+
+
+def _in_scope(connection: Connection, keys: Sequence[str], notes: set[str]) -> set[str]:
+    wanted = sorted(notes - {""})
+    found: set[str] = set()
+    for some in _batches(wanted):
+        rows = connection.execute(
+            select(entries.c.note_id).where(
+                entries.c.note_id.in_(some), entries.c.scope_key.in_(keys)
+            )
+        )
+        found.update(rows.scalars())
+    return found
+
+
+def _related(row: Row[*tuple[Any, ...]], how: str) -> Related:
+    scope = Scope(VaultName(row.vault), ProjectSlug(row.project))
+    return Related(id=row.note_id, title=row.title, scope=str(scope), version=row.version, how=how)
+
+
+_Item = TypeVar("_Item")
+
+
+def _batches(items: Sequence[_Item], size: int = 500) -> list[list[_Item]]:
+    return [list(items[start : start + size]) for start in range(0, len(items), size)]

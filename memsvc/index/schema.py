@@ -1,0 +1,172 @@
+"""The tables of the index: derived, so they are dropped and rebuilt rather than migrated."""
+
+import secrets
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    insert,
+    select,
+)
+
+from memsvc.database import table_exists
+from memsvc.index import sqlite_fts
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "chunks",
+    "current",
+    "drop",
+    "ensure",
+    "entries",
+    "links",
+    "metadata",
+    "scopes",
+    "state",
+    "terms",
+    "vectors",
+]
+
+SCHEMA_VERSION = 1
+"""Raise it when a table, the analyser or the cutting into passages changes."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, String, nullable=False, default="")
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, default=0)
+
+
+state = Table(
+    "index_state",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _number("schema_version"),
+    _number("epoch"),  # random: another index, so that no cache survives a rebuild
+)
+scopes = Table(
+    "index_scope",
+    metadata,
+    Column("scope_key", String, primary_key=True),
+    _number("generation"),  # random at each change: a rolled back one is never met again
+)
+entries = Table(
+    "index_entry",
+    metadata,
+    Column("entry_id", Integer, primary_key=True, autoincrement=True),
+    _text("note_id"),
+    _number("version"),
+    _text("scope_key"),
+    _text("vault"),
+    _text("project"),
+    _text("path"),
+    _text("title"),
+    _text("aliases"),
+    _text("tags"),
+    _text("kind"),
+    _text("status"),
+    _text("trust"),
+    _number("trust_rank"),
+    _text("valid_from"),
+    _text("valid_to"),
+    _text("valid_to_original"),
+    _text("ended_at"),
+    _text("recorded_from"),
+    _text("recorded_to"),
+    _text("end_mode"),
+    _number("latest"),
+    _text("superseded_by"),
+    _text("created"),
+    _text("updated"),
+    _text("author"),
+    _text("source"),
+    _text("reason"),
+    _text("content_hash"),
+    _text("problem"),
+    _number("first_chunk"),  # the chunk ids of an entry are consecutive
+    _number("chunk_count"),
+    UniqueConstraint("note_id", "version"),
+    Index("ix_index_entry_scope", "scope_key"),
+    Index("ix_index_entry_superseded_by", "superseded_by"),
+    sqlite_autoincrement=True,
+)
+chunks = Table(
+    "index_chunk",
+    metadata,
+    Column("chunk_id", Integer, primary_key=True, autoincrement=True),
+    _number("entry_id"),
+    _number("ordinal"),
+    _text("heading"),
+    _text("text"),
+    Column("embed_hash", LargeBinary, nullable=False),
+    Index("ix_index_chunk_entry_id", "entry_id"),
+    sqlite_autoincrement=True,
+)
+terms = Table(
+    "index_terms",
+    metadata,
+    Column("chunk_id", Integer, primary_key=True),
+    _text("sc"),
+    _text("title"),
+    _text("names"),
+    _text("terms"),
+)
+vectors = Table(
+    "index_vector",
+    metadata,
+    Column("vector_id", Integer, primary_key=True, autoincrement=True),
+    _number("chunk_id"),
+    _text("model_id"),
+    Column("vector", LargeBinary, nullable=False),
+    UniqueConstraint("chunk_id", "model_id"),
+    sqlite_autoincrement=True,
+)
+links = Table(
+    "index_link",
+    metadata,
+    Column("entry_id", Integer, primary_key=True),
+    Column("target", String, primary_key=True),
+    Index("ix_index_link_target", "target"),
+)
+
+
+def current(connection: Connection) -> bool:
+    """Whether the index is there and of this version."""
+    if not table_exists(connection, state.name):
+        return False
+    return connection.execute(select(state.c.schema_version)).scalar() == SCHEMA_VERSION
+
+
+def ensure(connection: Connection) -> bool:
+    """Make the index if it is missing or of another version; True when it is now empty."""
+    if current(connection):
+        return False
+    drop(connection)
+    metadata.create_all(connection)
+    sqlite_fts.create(connection)
+    epoch = secrets.randbits(62)
+    connection.execute(insert(state).values(id=1, schema_version=SCHEMA_VERSION, epoch=epoch))
+    return True
+
+
+def drop(connection: Connection) -> None:
+    """Remove every table of the index, whatever version it is of."""
+    sqlite_fts.drop(connection)
+    metadata.drop_all(connection)
