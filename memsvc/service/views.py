@@ -78,7 +78,7 @@ def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) ->
 def _replaced_by(
     connection: Connection, scope: ReadScope, note: NoteRecord, document: "Document"
 ) -> list[str]:
-    found, _ = resolve(connection, note.vault, list(document.supersedes), from_path=note.path)
+    found, _ = resolve(connection, note.scope, list(document.supersedes), from_path=note.path)
     return [one for one in dict.fromkeys(found.values()) if _visible_id(connection, scope, one)]
 
 

@@ -15,7 +15,8 @@ from memsvc.index.values import IndexEntry
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
-from memsvc.model.vocabulary import Status, VaultName
+from memsvc.model.identity import Scope
+from memsvc.model.vocabulary import SHARED, Status
 from memsvc.notes.document import Document, read_document
 from memsvc.notes.links import LinkResolver, link_targets_of, parse_links
 from memsvc.notes.tags import body_tags
@@ -66,9 +67,13 @@ def link_texts(document: Document) -> list[str]:
 
 
 def resolve(
-    connection: Connection, vault: VaultName, texts: list[str], *, from_path: str
+    connection: Connection, scope: Scope, texts: list[str], *, from_path: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Which note each link text names: found ones by text, and the rest."""
+    """Which note each link text of a note in this scope names: found ones by text, and the rest.
+
+    A project's links lead into the project and `shared`; links of `shared` lead anywhere in the
+    vault, and readers see only the ends that they may see.
+    """
     if not texts:
         return {}, []
     wanted = set()
@@ -76,10 +81,11 @@ def resolve(
         bare = text[:-3] if text.lower().endswith(".md") else text
         joined = posixpath.normpath(posixpath.join(posixpath.dirname(from_path), bare))
         wanted |= {fold(bare), fold(posixpath.basename(bare)), fold(joined)}
-    rows = registry.named(connection, vault, wanted)
+    rows = registry.named(connection, scope.vault, wanted)
     notes: dict[str, tuple[str, list[str]]] = {}
-    for note_id, name, path, _project in rows:
-        notes.setdefault(note_id, (path, []))[1].append(name)
+    for note_id, name, path, project in rows:
+        if SHARED in (scope.project, project) or project == scope.project:
+            notes.setdefault(note_id, (path, []))[1].append(name)
     resolver = LinkResolver(
         (note_id, path, "", tuple(names)) for note_id, (path, names) in notes.items()
     )
@@ -158,7 +164,7 @@ def index_version(
 ) -> None:
     """Put one version into the index and the note's names and links where they are looked up."""
     read = document or document_of(version)
-    found, missing = resolve(connection, note.vault, link_texts(read), from_path=note.path)
+    found, missing = resolve(connection, note.scope, link_texts(read), from_path=note.path)
     links = tuple(dict.fromkeys(key for key in found.values() if key != note.note_id))
     index.put(
         connection,

@@ -360,7 +360,7 @@ def _trust(document: Document, previous: VersionRecord | None) -> Trust:
 def _link_successor(connection: Connection, note: NoteRecord, document: Document) -> NoteRecord:
     if not document.superseded_by or note.status is not Status.SUPERSEDED:
         return note
-    found, _ = resolve(connection, note.vault, [document.superseded_by], from_path=note.path)
+    found, _ = resolve(connection, note.scope, [document.superseded_by], from_path=note.path)
     successor = found.get(document.superseded_by, "")
     if successor and successor != note.superseded_by and successor != note.note_id:
         ledger.update_note(connection, note.note_id, superseded_by=successor)

@@ -49,7 +49,7 @@ def _resolve_again(connection: Connection, note: NoteRecord) -> None:
         return
     document = document_of(version)
     if document.superseded_by and not note.superseded_by and note.status is Status.SUPERSEDED:
-        found, _ = resolve(connection, note.vault, [document.superseded_by], from_path=note.path)
+        found, _ = resolve(connection, note.scope, [document.superseded_by], from_path=note.path)
         successor = found.get(document.superseded_by, "")
         if successor and successor != note.note_id:
             ledger.update_note(connection, note.note_id, superseded_by=successor)
@@ -61,7 +61,7 @@ def _resolve_again(connection: Connection, note: NoteRecord) -> None:
 
 def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str], now: str) -> None:
     """A note that says it replaces others of its project: they are superseded, their files stay."""
-    found, _ = resolve(connection, note.vault, texts, from_path=note.path)
+    found, _ = resolve(connection, note.scope, texts, from_path=note.path)
     for target in dict.fromkeys(found.values()):
         old = registry.find_note(connection, target)
         if (

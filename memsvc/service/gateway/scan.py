@@ -102,9 +102,9 @@ class Scanner:
         vault is not registered.
         """
         vault = self._vault(name)
-        seen = self._seen.setdefault(name, _Seen())
         root = Path(vault.path)
         self._settle(vault)
+        seen = self._seen[name]
         if not force and self._fresh(seen, root):
             return ScanReport(files=len(seen.walked), waiting=len(seen.waiting), skipped=True)
         begun = time.monotonic()
@@ -160,12 +160,18 @@ class Scanner:
         return record
 
     def _settle(self, vault: VaultRecord) -> None:
+        first = vault.name not in self._seen
+        self._seen.setdefault(vault.name, _Seen())
         with self._parts.database.read() as connection:
             owed = bool(registry.operations(connection, vault.name))
-        if owed:  # a live writer holds the lock and finishes its own; a dead one does not
-            with self._parts.try_locked(vault.name) as held:
-                if held:
-                    settle(self._parts, vault)
+        if not owed and not first:
+            return
+        # A live writer holds the lock and finishes its own changes; a dead one does not.
+        with self._parts.try_locked(vault.name) as held:
+            if held:
+                settle(self._parts, vault)
+                for orphan in disk.leftovers(Path(vault.path)):
+                    orphan.unlink(missing_ok=True)
 
     def _fresh(self, seen: _Seen, root: Path) -> bool:
         """Whether the last walk is recent enough, and no folder gained or lost a file since."""

@@ -1,0 +1,70 @@
+"""The shape of the package: import contracts, module size, declared names."""
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+from importlinter import cli
+
+import memsvc
+
+PACKAGE = Path(memsvc.__file__).parent
+MODULES = sorted(
+    path
+    for path in PACKAGE.rglob("*.py")
+    if "_migrations" not in path.parts and path.name != "__main__.py"
+)
+MOST_LINES = 500
+
+
+def test_imports_point_down() -> None:
+    assert cli.lint_imports(config_filename=str(PACKAGE.parent / "pyproject.toml")) == 0
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_is_short_says_its_job_and_names_what_it_offers(path: Path) -> None:
+    source = path.read_text("utf-8")
+    tree = ast.parse(source)
+    assert len(source.splitlines()) <= MOST_LINES
+    assert ast.get_docstring(tree)
+    names = {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    if path.name != "__init__.py" or path.parent == PACKAGE:
+        assert "__all__" in names
+
+
+def test_every_module_imports_and_its_declared_names_exist() -> None:
+    found = 0
+    for info in pkgutil.walk_packages([str(PACKAGE)], prefix="memsvc."):
+        if "_migrations" in info.name or info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{info.name} has no {name}"
+        found += 1
+    assert found > 40
+
+
+def test_alembic_folder_never_shadows_the_library() -> None:
+    folder = PACKAGE.parent / "alembic"
+    assert folder.is_dir()
+    assert not (folder / "__init__.py").exists()
+
+
+def test_no_module_catches_everything_outside_the_outermost_handlers() -> None:
+    allowed = {"background.py", "desk.py", "session.py"}
+    found = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ExceptHandler) and node.type is not None:
+                found += [path] if ast.unparse(node.type) in ("Exception", "BaseException") else []
+    outside = {
+        path for path in found if path.name not in allowed and "interfaces" not in path.parts
+    }
+    assert found
+    assert not outside

@@ -1,0 +1,164 @@
+"""correct and forget: what is rejected stays rejected, and nothing else is."""
+
+import pytest
+
+from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, StaleVersion
+from memsvc.model.requests import ReadRequest
+from tests.service.world import World, agent, human
+
+BODY = "The heron deploy port is 6544. The staging host is called marsh."
+
+
+@pytest.mark.guarantee("C1", "C2")
+def test_wrong_rejects_what_the_new_text_drops_and_keeps_the_rest(world: World) -> None:
+    note = world.save("Deploy", BODY)
+    fixed = world.correct(note, BODY.replace("6544", "5433"))
+    assert (fixed.version, fixed.id, fixed.path) == (2, note.id, note.path)
+    assert fixed.tombstones >= 1
+    assert "5433" in world.hits("deploy port")[0].text
+    for again in (
+        "The heron deploy port is 6544.",
+        "the HERON deploy   port is **6544**",
+        "- The heron deploy port is 6544!",
+        "Note: ok.\n\nThe heron deploy port is 6544. More.",
+        "The heron de\u200bploy port is 6544.",
+    ):
+        with pytest.raises(RejectedClaim) as caught:
+            world.save("Again", again)
+        assert "6544" not in caught.value.message
+        assert "tombstone lift" in caught.value.message
+    kept = world.save("Neighbour", "The heron deploy port is 6545.")
+    elsewhere = world.save("Other", "The heron deploy port is 6544.", by=agent("osprey"))
+    assert (kept.outcome, elsewhere.outcome) == ("created", "created")
+
+
+@pytest.mark.guarantee("C1")
+def test_a_rejected_claim_stays_out_after_reindex_restart_and_supersession(world: World) -> None:
+    note = world.save("Deploy", "The heron deploy port is 6544.")
+    world.correct(note, "The heron deploy port is 5433.")
+    newer = world.save("Deploy now", "The heron deploy port is 7000.", supersedes=(note.id,))
+    world.service.reindex(human())
+    world.restart()
+    with pytest.raises(RejectedClaim):
+        world.save("Back", "The heron deploy port is 6544.")
+    with pytest.raises(RejectedClaim):
+        world.correct(newer, "The heron deploy port is 6544.", "changed")
+    assert world.save("New", "The heron deploy port is 7001.").outcome == "created"
+
+
+def test_changed_ends_the_old_value_and_rejects_nothing(world: World) -> None:
+    note = world.save("Deadline", "The heron deadline is 3 March.", valid_from="2026-01-01")
+    moved = world.correct(
+        note, "The heron deadline is 12 March.", "changed", effective="2026-02-01"
+    )
+    assert (moved.tombstones, moved.valid_from) == (0, "2026-02-01")
+    now = world.hits("heron deadline")
+    assert [hit.version for hit in now] == [2]
+    then = world.hits("heron deadline", as_of="2026-01-15")
+    assert [(hit.version, "3 March" in hit.text) for hit in then] == [(1, True)]
+    assert world.save("Old again", "The heron deadline is 3 March.").outcome == "created"
+
+
+def test_amend_keeps_the_validity_and_rejects_nothing(world: World) -> None:
+    note = world.save("Typo", "The heron dedline is 3 March.", valid_from="2026-01-01")
+    fixed = world.correct(note, "", "amend", old_text="dedline", new_text="deadline")
+    view = world.service.read(agent(), ReadRequest(id=note.id))
+    assert (fixed.tombstones, view.valid_from) == (0, "2026-01-01")
+    assert view.body == "The heron deadline is 3 March.\n"
+    assert [hit.version for hit in world.hits("heron deadline")] == [2]
+
+
+@pytest.mark.guarantee("W5")
+def test_a_stale_version_is_refused_with_the_current_text(world: World) -> None:
+    note = world.save("Deploy", BODY)
+    world.correct(note, "The heron deploy port is 5433.", "amend")
+    with pytest.raises(StaleVersion) as caught:
+        world.correct(note, "The heron deploy port is 9999.", "amend")
+    assert caught.value.data["version"] == 2
+    assert caught.value.data["body"] == "The heron deploy port is 5433.\n"
+    assert "5433" in world.hits("deploy port")[0].text
+
+
+@pytest.mark.parametrize("old_text", ["absent words", "heron"])
+def test_old_text_must_occur_exactly_once(world: World, old_text: str) -> None:
+    note = world.save("Deploy", "heron and heron again are here.")
+    with pytest.raises(InvalidInput, match="exactly once"):
+        world.correct(note, "", "amend", old_text=old_text, new_text="x")
+    fixed = world.correct(note, "", "amend", old_text="again", new_text="twice")
+    assert fixed.version == 2
+
+
+@pytest.mark.guarantee("C3")
+def test_forget_takes_a_note_out_of_recall_and_rejects_its_claims(world: World) -> None:
+    note = world.save("Deploy", BODY)
+    other = world.save("Tea", "The tea is served at four o'clock.")
+    gone = world.forget(note.id, reason="never true")
+    assert (gone.outcome, gone.trash) == ("retracted", ".trash/heron/deploy.md")
+    assert not world.file(note.path).exists()
+    assert world.file(gone.trash).exists()
+    assert world.ids("heron deploy port") == []
+    assert world.ids("tea served") == [other.id]
+    with pytest.raises(NotFound):
+        world.service.read(agent(), ReadRequest(id=note.id))
+    with pytest.raises(RejectedClaim) as caught:
+        world.save("Deploy", "The staging host is called marsh.")
+    assert caught.value.data["reason"] == "never true"
+    assert world.save("Deploy", "The staging host is called fen.").outcome == "created"
+
+
+def test_forget_of_a_passage_keeps_the_rest_of_the_note(world: World) -> None:
+    note = world.save("Deploy", BODY)
+    world.forget(note.id, passage="The heron deploy port is 6544. ")
+    assert "6544" not in world.file(note.path).read_text("utf-8")
+    assert world.ids("staging host marsh") == [note.id]
+    with pytest.raises(RejectedClaim):
+        world.save("Back", "The heron deploy port is 6544.")
+
+
+def test_forget_lists_other_notes_that_state_the_same(world: World) -> None:
+    note = world.save("Deploy", "The heron deploy port is 6544.")
+    twin = world.save("Runbook", "Read this first. The heron deploy port is 6544. Then breathe.")
+    far = world.save("Osprey", "The heron deploy port is 6544.", by=agent("osprey"))
+    reply = world.forget(note.id)
+    assert [one.id for one in reply.also_stated_in] == [twin.id]
+    assert far.id not in {one.id for one in reply.also_stated_in}
+
+
+def test_an_agents_purge_becomes_a_retraction_with_a_review_item(world: World) -> None:
+    note = world.save("Deploy", BODY)
+    world.forget(note.id, mode="purge")
+    assert world.ids("deploy port") == []
+    assert [item["kind"] for item in world.service.reviews(human())] == ["purge_request"]
+
+
+@pytest.mark.guarantee("C6")
+def test_only_a_confirmed_person_lifts_a_tombstone(world: World) -> None:
+    note = world.save("Deploy", "The heron deploy port is 6544.")
+    world.forget(note.id)
+    with pytest.raises(RejectedClaim) as caught:
+        world.save("Deploy", "The heron deploy port is 6544.")
+    for caller in (agent(), human(confirmed="")):
+        with pytest.raises(Denied):
+            world.service.lift(caller, str(caught.value.data["tombstone"]), "it is true")
+    for item in world.service.tombstones(human()):
+        world.service.lift(human(), str(item["tombstone_id"]), "it is true")
+    assert world.save("Deploy", "The heron deploy port is 6544.").outcome == "created"
+    actions = [one.action for one in world.service.audit_list(human()).events]
+    assert "lift" in actions
+
+
+@pytest.mark.guarantee("W6")
+def test_a_correction_keeps_the_bytes_it_was_not_asked_to_change(world: World) -> None:
+    before = (
+        "\ufeff---\r\n# mine\r\nzeta: 'no'   # keep\r\ntime: 10:00\r\naliases: [Marsh]\r\n"
+        "version: 1.10\r\n---\r\n# Host\r\n\r\nThe host is marsh.\r\nThe second line stays.\r\n"
+    )
+    path = world.write("heron/host.md", before)
+    (hit,) = world.hits("second line stays")
+    world.correct(hit, "", "amend", old_text="marsh", new_text="fen")  # type: ignore[arg-type] # has id and version
+    after = path.read_bytes().decode("utf-8")
+    assert after.startswith(
+        "\ufeff---\r\n# mine\r\nzeta: 'no'   # keep\r\ntime: 10:00\r\naliases: [Marsh]\r\n"
+    )
+    assert after.endswith("---\r\n# Host\r\n\r\nThe host is fen.\r\nThe second line stays.\r\n")
+    assert "\n" not in after.replace("\r\n", "")

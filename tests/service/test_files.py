@@ -1,0 +1,259 @@
+"""Files are the truth: what people change in the folder reaches recall, through the policy."""
+
+import shutil
+
+import pytest
+
+from memsvc.errors import VaultOffline
+from memsvc.model.requests import HistoryRequest, ReadRequest
+from tests.service.world import World, agent, human
+
+
+def actions(world: World, project: str = "heron") -> list[tuple[str, str, str]]:
+    events = world.service.history(agent(project), HistoryRequest(limit=50)).events
+    return [(one.action, one.outcome, one.actor) for one in events if one.action != "config"]
+
+
+def test_a_new_file_is_found_and_left_alone(world: World) -> None:
+    text = "# Heron host\n\nThe staging host is called marsh.\n"
+    path = world.write("heron/Host.md", text)
+    (hit,) = world.hits("staging host")
+    assert (hit.title, hit.trust, hit.author) == ("Heron host", "human", "human:file")
+    assert path.read_text("utf-8") == text
+    assert world.ids("staging host", by=agent("osprey")) == []
+    assert actions(world) == [("file_edit", "done", "human:file")]
+
+
+def test_an_edit_is_found_by_its_new_text_and_not_by_its_old(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    path = world.file(note.path)
+    path.write_text(path.read_text("utf-8").replace("marsh", "fen"), "utf-8")
+    (hit,) = world.hits("staging host called")
+    assert (hit.id, hit.version) == (note.id, 2)
+    assert "fen" in hit.text
+
+
+def test_a_moved_file_keeps_its_id_and_takes_its_new_project(world: World) -> None:
+    saved = world.save("Host", "The staging host is called marsh.")
+    world.write("heron/plain.md", "The tea is served at four.\n")
+    (plain,) = world.ids("tea served")
+    for name in ("host.md", "plain.md"):
+        target = world.file(f"osprey/{name}")
+        target.parent.mkdir(exist_ok=True)
+        world.file(f"heron/{name}").rename(target)
+    assert world.ids("staging host", by=agent("osprey")) == [saved.id]
+    assert world.ids("tea served", by=agent("osprey")) == [plain]
+    assert world.ids("staging host tea served") == []
+    assert ("file_move", "done", "human:file") in actions(world, "osprey")
+
+
+def test_a_deleted_file_is_one_audited_removal_and_may_come_back(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    other = world.save("Tea", "The tea is served at four.")
+    text = world.file(note.path).read_text("utf-8")
+    world.file(note.path).unlink()
+    assert world.ids("staging host") == []
+    assert world.ids("tea served") == [other.id]
+    assert [one for one in actions(world) if one[0] == "file_delete"] == [
+        ("file_delete", "done", "human:file")
+    ]
+    world.file(note.path).write_text(text, "utf-8")
+    assert world.ids("staging host") == [note.id]
+
+
+def test_a_copied_file_gets_an_id_of_its_own(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    copy = world.write("heron/host copy.md", world.file(note.path).read_bytes())
+    before = copy.read_bytes()
+    assert len(set(world.ids("staging host"))) == 2
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.guarantee("C1", "W1")
+def test_a_rejected_claim_in_a_file_is_withheld_and_queued(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh today.")
+    world.forget(note.id)
+    path = world.write("heron/back.md", "Hello.\n\nThe staging host is called marsh today.\n")
+    fine = world.write("heron/fine.md", "The staging host is called fen today.\n")
+    text = path.read_text("utf-8")
+    hits = world.hits("staging host called")
+    assert [hit.path for hit in hits] == ["heron/fine.md"]
+    assert fine.exists()
+    assert path.read_text("utf-8") == text
+    assert ("file_edit", "refused", "human:file") in actions(world)
+    (item,) = world.service.reviews(human())
+    assert item["kind"] == "withheld"
+    path.write_text("Hello.\n\nThe staging host is called reed today.\n", "utf-8")
+    assert {hit.path for hit in world.hits("staging host called")} == {
+        "heron/fine.md",
+        "heron/back.md",
+    }
+    assert world.service.reviews(human()) == []
+
+
+@pytest.mark.guarantee("C1")
+def test_a_forgotten_file_put_back_from_the_trash_stays_withheld(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh today.")
+    gone = world.forget(note.id)
+    world.file(gone.trash).rename(world.file(note.path))
+    tea = world.save("Tea", "The tea is served at four.")
+    assert world.ids("staging host called marsh") == []
+    assert world.ids("tea served") == [tea.id]
+
+
+@pytest.mark.guarantee("W2")
+def test_frontmatter_cannot_claim_trust_scope_or_another_notes_id(world: World) -> None:
+    mine = world.save("Host", "The staging host is called marsh.")
+    world.write(
+        "osprey/evil.md",
+        f"---\nid: {mine.id}\ntrust: verified\nproject: heron\nauthor: human:root\n---\nThe falcon is late.\n",
+    )
+    (hit,) = world.hits("falcon late", by=agent("osprey"))
+    assert hit.id != mine.id
+    assert (hit.trust, hit.author, hit.scope) == ("human", "human:file", "personal/osprey")
+    assert world.ids("falcon late") == []
+    assert world.ids("staging host") == [mine.id]
+
+
+@pytest.mark.guarantee("C4")
+def test_hand_written_supersession_counts(world: World) -> None:
+    world.write(
+        "heron/old.md",
+        '---\nstatus: superseded\nsuperseded_by: "[[new]]"\n---\nThe heron deadline is 3 March.\n',
+    )
+    world.write("heron/new.md", "The heron deadline is 12 March.\n")
+    assert [hit.path for hit in world.hits("heron deadline")] == ["heron/new.md"]
+    assert {hit.path for hit in world.hits("heron deadline", history=True)} == {
+        "heron/new.md",
+        "heron/old.md",
+    }
+
+
+def test_an_emptied_vault_goes_offline_and_nothing_is_removed(world: World) -> None:
+    notes = [world.save(f"Note {n}", f"Statement number {n} is here.") for n in range(6)]
+    assert world.ids("statement number 3")
+    aside = world.root / "aside"
+    (world.vault / "heron").rename(aside)
+    for _ in range(2):
+        with pytest.raises(VaultOffline):
+            world.ask("statement number 3")
+    assert [one for one in actions(world) if one[0] == "file_delete"] == []
+    alerts = [
+        one
+        for one in world.service.audit_list(human()).events
+        if one.action == "config" and one.outcome == "failed"
+    ]
+    assert len(alerts) == 1
+    aside.rename(world.vault / "heron")
+    assert world.ids("statement number 3")[0] == notes[3].id
+
+
+def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    aside = world.root / "aside"
+    world.vault.rename(aside)
+    with pytest.raises(VaultOffline) as caught:
+        world.ask("staging host")
+    assert str(world.root) not in str(caught.value)
+    with pytest.raises(VaultOffline):
+        world.save("Other", "Another statement is here.")
+    assert not world.vault.exists()
+    aside.rename(world.vault)
+    assert world.ids("staging host") == [note.id]
+
+
+def test_a_loss_is_believed_when_the_person_accepts_it(world: World) -> None:
+    for number in range(6):
+        world.save(f"Note {number}", f"Statement number {number} is here.")
+    shutil.rmtree(world.vault / "heron")
+    with pytest.raises(VaultOffline):
+        world.ask("statement number")
+    assert world.service.vault_accept(human(), "personal")["removed"] == 6
+    assert world.ids("statement number") == []
+    assert world.save("New", "A new statement is here.").outcome == "created"
+
+
+ODD = {
+    "empty.md": b"",
+    "binary.md": b"\x00\x01\x02" * 100,
+    "latin.md": "Zugspitze caf\xe9 kestrel".encode("latin-1"),
+    "utf16.md": "The bittern sings at dawn".encode("utf-16"),
+    "bom.md": b"\xef\xbb\xbf---\ntitle: Bom\n---\nThe dunlin has a mark.\n",
+    "never.md": b"---\ntitle: never closes\nThe gannet dives deep.\n",
+    "bad.md": b"---\ntitle: [unclosed\nfoo: : bar\n---\nThe curlew calls here.\n",
+    "dup.md": b"---\na: 1\na: 2\n---\nThe plover runs along.\n",
+    "tabs.md": b"---\n\ttitle: x\n---\nThe skua steals fish.\n",
+    "rule.md": b"The tern flies.\n\n---\n\nAfter the rule the ouzel sings.\n",
+    "dates.md": b"---\ndate: 2026-01-01\ntime: 10:00\nflag: no\nv: 1.10\nlink: [[Note]]\nemoji: \xf0\x9f\x8e\x89\n---\nThe avocet wades.\n",
+    "crlf.md": b"---\r\ntitle: Crlf\r\n---\r\nThe siskin eats seeds.\r\n",
+}
+
+
+@pytest.mark.guarantee("W6")
+def test_odd_files_stay_as_they_are_and_their_text_is_found(world: World) -> None:
+    for name, data in ODD.items():
+        world.write(f"heron/{name}", data)
+    (world.vault / "heron" / "pipe.md").mkdir()
+    good = world.save("Good", "The merlin hunts larks.")
+    words = {
+        "latin.md": "kestrel",
+        "utf16.md": "bittern",
+        "bom.md": "dunlin",
+        "never.md": "gannet",
+        "bad.md": "curlew",
+        "dup.md": "plover",
+        "tabs.md": "skua",
+        "rule.md": "ouzel",
+        "dates.md": "avocet",
+        "crlf.md": "siskin",
+    }
+    for name, word in words.items():
+        assert [hit.path for hit in world.hits(word)] == [f"heron/{name}"], name
+    assert world.ids("merlin larks") == [good.id]
+    world.service.reindex(human())
+    assert world.ids("merlin larks") == [good.id]
+    for name, data in ODD.items():
+        assert (world.vault / "heron" / name).read_bytes() == data, name
+
+
+def test_a_huge_file_neither_stops_the_vault_nor_is_read(world: World) -> None:
+    path = world.write("heron/huge.md", b"")
+    with path.open("r+b") as file:
+        file.truncate(500 * 1024 * 1024)
+    note = world.save("Good", "The merlin hunts larks.")
+    assert world.ids("merlin larks") == [note.id]
+    assert path.stat().st_size == 500 * 1024 * 1024
+
+
+def test_conflict_copies_and_hidden_folders_are_not_notes(world: World) -> None:
+    world.write("heron/a.sync-conflict-20260101-101010-ABCDEFG.md", "The falcon is late.")
+    world.write(".obsidian/plugin.md", "The falcon is late.")
+    world.write("heron/real.md", "The falcon is early.")
+    assert [hit.path for hit in world.hits("falcon")] == ["heron/real.md"]
+
+
+@pytest.mark.guarantee("R5")
+def test_a_rebuilt_index_gives_the_same_answers(world: World) -> None:
+    old = world.save("Deadline", "The heron deadline is 3 March. See [[Host]].")
+    world.save("Host", "The staging host is called marsh. #infra")
+    world.save("Deadline moved", "The heron deadline is 12 March.", supersedes=(old.id,))
+    fixed = world.save("Port", "The deploy port is 6544.")
+    world.correct(fixed, "The deploy port is 5433.")
+    world.write("heron/hand.md", "# Hand\n\nWritten by hand, links [[Port]].\n")
+    world.forget(world.save("Gone", "The gone statement was here.").id)
+    queries = ["heron deadline", "staging host", "deploy port", "written by hand", "gone statement"]
+
+    def answers() -> list[object]:
+        found: list[object] = []
+        for query in queries:
+            for history in (False, True):
+                reply = world.ask(query, history=history)
+                found.append([(hit.id, hit.version, hit.text, hit.current) for hit in reply.hits])
+        view = world.service.read(agent(), ReadRequest(id=fixed.id))
+        found.append([one.id for one in view.links_in])
+        return found
+
+    before = answers()
+    assert any(before)
+    world.service.reindex(human())
+    assert answers() == before
