@@ -153,8 +153,8 @@ def _edited(head: str, changes: Mapping[str, Value | None], *, newline: str) -> 
     from memsvc.notes.yaml_block import read_block  # see parse
 
     block = read_block(head)
-    if block.flow:
-        raise Uneditable("the frontmatter is written as {…}; write one property a line to edit it")
+    if block.fixed:
+        raise Uneditable(block.fixed)
     indent = block.entries[0].indent if block.entries else 0
     pieces: list[str] = []
     at = 0

@@ -36,8 +36,9 @@ def resolve_note(root: Path, relative: str) -> Path:
     real = os.path.realpath(expected)
     if real == expected:
         return root / relative
-    inside = os.path.relpath(real, real_root).replace(os.sep, "/")
-    if not _is_below(real, real_root) or _problem(inside):
+    below = real.startswith(real_root.rstrip(os.sep) + os.sep)
+    inside = os.path.relpath(real, real_root).replace(os.sep, "/") if below else ""
+    if _problem(inside):
         raise UnsafePath(
             "that is no path of a note: a link on the way leads out of the vault", argument="path"
         )
@@ -71,10 +72,6 @@ def _part_problem(part: str) -> str:
     if len(os.fsencode(part)) > _MAX_NAME_BYTES:
         return "a part is longer than 255 bytes"
     return ""
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
 def relative_of(root: Path, path: Path) -> str:

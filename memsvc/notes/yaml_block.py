@@ -28,6 +28,7 @@ _BOOL = {word: word[0] in "tT" for word in ("true", "True", "TRUE", "false", "Fa
 _LINK = re.compile(r"\[\[[^\[\]\n\"']+\]\]\Z")
 _COLON = re.compile(r"[ \t]*:")
 _COMMENT = re.compile(r"[ \t]*(?:#.*)?\r?\Z")
+_ODD_BREAKS = re.compile("[\x85\u2028\u2029]|\r(?!\n)")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 Shape = Literal["empty", "scalar", "text", "flow", "list", "map"]
@@ -57,7 +58,8 @@ class Block:
 
     entries: tuple[Entry, ...] = ()
     problem: str = ""
-    flow: bool = False
+    fixed: str = ""
+    """Why the block can be read and not edited."""
     is_text: bool = False
     """The block is no mapping at all: prose between two rules."""
 
@@ -92,7 +94,12 @@ def _read(head: str) -> Block:
         return Block()
     if not isinstance(root, MappingNode):
         return Block(problem="the frontmatter is not a list of properties", is_text=True)
-    return Block(_Reader(head).entries(root), flow=bool(root.flow_style))
+    fixed = ""
+    if root.flow_style:
+        fixed = "the frontmatter is written as {…}; write one property a line to edit it"
+    elif _ODD_BREAKS.search(head):  # line ends to the YAML library, to nobody else
+        fixed = "the frontmatter holds a line separator that is no newline; take it out to edit it"
+    return Block(_Reader(head).entries(root), fixed=fixed)
 
 
 def _compose(head: str) -> Node | None:
@@ -152,9 +159,10 @@ class _Reader:
         self._seen.add(id(node))
         value = self._value(node, 0)
         begin = key_node.start_mark.index
+        start = self._head.rfind("\n", 0, begin) + 1
         colon = _COLON.match(self._head, key_node.end_mark.index)
         shape = self._shape(node, value)
-        placed = colon is not None and not aliased and "\n" not in key
+        alone = not self._head[start:begin].strip(" ") and "\n" not in key
         return Entry(
             key=key,
             value=value,
@@ -162,8 +170,8 @@ class _Reader:
             shape=shape,
             indent=key_node.start_mark.column,
             item_indent=node.start_mark.column,
-            start=self._head.rfind("\n", 0, begin) + 1,
-            colon_end=colon.end() if colon is not None and placed else -1,
+            start=start,
+            colon_end=colon.end() if colon and alone and not aliased else -1,
             value_end=self._value_end(node, shape, colon.end(), following) if colon else -1,
         )
 

@@ -245,6 +245,8 @@ def test_an_indented_block_keeps_its_indent() -> None:
         "---\na: &x 1\nb: *x\n---\n",
         "---\n? a\n: 1\n---\n",
         "---\nprose\n---\n",
+        "---\n# one\u2028a: 1\n---\n",
+        "---\na: 1\rb: 2\n---\n",
     ],
 )
 def test_what_cannot_be_edited_without_harm_is_refused(content: str) -> None:
