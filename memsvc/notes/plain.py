@@ -7,7 +7,15 @@ stood, so that a place in the one is a place in the other. Every pass is linear 
 import html
 import re
 
-__all__ = ["BLANK", "code_spans", "comment_spans", "mask_inline", "mask_lines", "plain"]
+__all__ = [
+    "BLANK",
+    "code_spans",
+    "comment_spans",
+    "mask_inline",
+    "mask_lines",
+    "plain",
+    "without_code",
+]
 
 BLANK = "\x00"
 _HELD = "\x01"
@@ -42,6 +50,10 @@ _MARKS = re.compile(
     r"(?:\[![\w-]+\][+-]?[ \t]*)?"
 )
 _RULED = re.compile(r"[\s>]*(?:(?:[-*_][ \t]*){3,}|[=-]+[ \t]*|[\s|:-]+|(?:`{3,}|~{3,}).*)$")
+_FENCE = re.compile(
+    r"(?P<quote>[ \t>]*)(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?P<ticks>`{3,}(?=[^`]*$)|~{3,})"
+)
+_LIST_LINE = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
 _BLOCK_ID = re.compile(r"(?<=\s)\^[A-Za-z0-9-]+[ \t]*$")
 
@@ -98,6 +110,54 @@ def code_spans(text: str) -> list[tuple[int, int, int]]:
             index = match
         index += 1
     return spans
+
+
+def without_code(body: str) -> str:
+    """The body with code and comments as spaces, so that what is left is prose; same length.
+
+    Code is fenced, indented after a blank line outside a list, or between ticks.
+    """
+    lines = body.split("\n")
+    fence = ""
+    listed = False
+    above = ""
+    for number, line in enumerate(lines):
+        if fence.startswith(">") and not line.lstrip().startswith(">"):
+            fence = above = ""
+        match = None if fence else _FENCE.match(line)
+        if fence:
+            lines[number] = " " * len(line)
+            fence = "" if _closes(line, fence) else fence
+            above = "code"
+        elif match:
+            fence = ("> " if ">" in match["quote"] else "") + match["ticks"]
+            lines[number] = " " * len(line)
+        elif not line.strip():
+            above = above if above == "code" else ""
+        elif line.startswith(("    ", "\t")) and above in {"", "code"} and not listed:
+            lines[number] = " " * len(line)
+            above = "code"
+        else:
+            above = "text"
+            listed = bool(_LIST_LINE.match(line)) or (listed and line.startswith((" ", "\t")))
+    prose = "\n".join(lines)
+    prose = _space_spans(prose, [(start, end) for start, end, _ in code_spans(prose)])
+    return _space_spans(prose, comment_spans(prose))
+
+
+def _closes(line: str, fence: str) -> bool:
+    ticks = fence.lstrip("> ")
+    inside = line.lstrip(" \t>")
+    return inside.startswith(ticks) and not inside.strip(ticks[0] + " \t\r")
+
+
+def _space_spans(text: str, spans: list[tuple[int, int]]) -> str:
+    parts = []
+    at = 0
+    for start, end in spans:
+        parts += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def mask_lines(text: str) -> str:
