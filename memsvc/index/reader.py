@@ -13,7 +13,7 @@ from memsvc.index.analyse import query_terms
 from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
 from memsvc.index.scoring import by_owner, fuse, idf
-from memsvc.index.values import Filters, Lexical, Passage, QueryModel, Shown
+from memsvc.index.values import Filters, Held, Lexical, Passage, QueryModel, Shown
 from memsvc.index.vectors import NO_VECTOR, cosines
 from memsvc.index.visible import Visible, keys_of, visible
 from memsvc.model.identity import Scope
@@ -103,11 +103,9 @@ def vector(
     return cosines(connection, epoch, model_id, chunk_ids=visible.chunk_ids, query=query)
 
 
-def held(
-    scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]
-) -> dict[int, tuple[frozenset[str], Counter[str]]]:
-    """The terms of passages: those of title, aliases and tags, and how often each is in the text."""
-    found: dict[int, tuple[frozenset[str], Counter[str]]] = {}
+def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Held]:
+    """The terms of passages, by passage id."""
+    found: dict[int, Held] = {}
     for some in _batches(chunk_ids):
         rows = connection.execute(
             select(terms.c.chunk_id, terms.c.title, terms.c.names, terms.c.terms)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memsvc.index.vectors import NO_VECTOR
 
-__all__ = ["WORDS", "by_owner", "fuse", "idf"]
+__all__ = ["WORDS", "by_owner", "closeness", "fuse", "idf"]
 
 WORDS = 0.4
 """Weight of word coverage beside a cosine."""
@@ -26,8 +26,12 @@ def idf(found: int, total: int) -> float:
 
 def fuse(cosine: NDArray[np.float32], coverage: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores, higher is better; 1.4 at most, 1 at most without vectors."""
-    known = cosine > NO_VECTOR
-    return np.where(known, cosine, STAND_IN * coverage) + WORDS * coverage
+    return closeness(cosine, coverage) + WORDS * coverage
+
+
+def closeness(cosine: NDArray[np.float32], coverage: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cosine, or what stands in for it where there is none."""
+    return np.where(cosine > NO_VECTOR, cosine, STAND_IN * coverage)
 
 
 def by_owner(values: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import Kind, NoteId, Status, Trust
 
-__all__ = ["ChunkText", "Filters", "IndexEntry", "Lexical", "Passage", "QueryModel", "Shown"]
+__all__ = [
+    "ChunkText",
+    "Filters",
+    "Held",
+    "IndexEntry",
+    "Lexical",
+    "Passage",
+    "QueryModel",
+    "Shown",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +130,10 @@ class Lexical:
     common: frozenset[str]
     by_version: NDArray[np.float64]
     by_passage: NDArray[np.float64]
+
+
+Held = tuple[frozenset[str], Mapping[str, int]]
+"""The terms of a passage: those above it (title, aliases, tags), and how often each is in its text."""
 
 
 class QueryModel(Protocol):

@@ -89,7 +89,8 @@ class _Matrix:
         end = self._count + len(block)
         if end > len(self._rows):
             rows = np.empty((max(end, 3 * len(self._rows) // 2), block.shape[1]), dtype=np.float32)
-            rows[: self._count] = self._rows[: self._count]
+            if self._count:  # before the first block the width is not known
+                rows[: self._count] = self._rows[: self._count]
             self._rows = rows
         self._rows[self._count : end] = block
         top = int(chunk_ids.max()) + 1

@@ -1,0 +1,266 @@
+"""From a question to a reply: the visible set, two arms, one ranking, a budget."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from memsvc.clock import Clock, stamp
+from memsvc.database import Database
+from memsvc.embedding.protocol import Embedder
+from memsvc.index import reader
+from memsvc.index.analyse import query_terms
+from memsvc.index.values import Lexical, Shown
+from memsvc.index.vectors import NO_VECTOR
+from memsvc.index.visible import Visible, visible
+from memsvc.model.replies import Coverage, Hit, RecallReply
+from memsvc.model.requests import RecallRequest
+from memsvc.model.vocabulary import Detail
+from memsvc.scope.proof import ReadScope
+from memsvc.service.recall.budget import MAX_CHARS, Limits, fit
+from memsvc.service.recall.question import filters_of
+from memsvc.service.recall.ranking import Ranked, Ranking, rank
+from memsvc.service.recall.render import shown_query
+from memsvc.service.recall.snippet import AROUND, snippet
+
+__all__ = ["LazyModel", "Recall"]
+
+ENOUGH = 0.32
+"""The least score of an answer with vectors. On memory-bench questions on other matters scored up
+to .28, the weakest paraphrase that was found .34."""
+ENOUGH_WORDS = 0.12
+"""The least coverage of an answer found by words alone: one rare word of a long question."""
+SPREAD = 0.3
+"""An answer may score so much less than the best one; what is further behind is padding. On
+memory-bench .3 costs no recall@5."""
+DEFAULT_BUDGET = 2_000
+CHARS_A_TOKEN = 12
+QUERY_CHARS = 4_000
+
+
+class LazyModel(Protocol):
+    """A model that may still be loading, and a count of tokens that never waits for it."""
+
+    @property
+    def state(self) -> str:
+        """idle, loading, ready or missing."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why it is missing."""
+        ...
+
+    def ready(self) -> Embedder | None:
+        """The model, if it is loaded."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in tokens."""
+        ...
+
+
+class Recall:
+    """Answers questions from what a proven scope may see."""
+
+    def __init__(self, *, database: Database, embedder: LazyModel, clock: Clock) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._clock = clock
+
+    def recall(
+        self,
+        scope: ReadScope,
+        request: RecallRequest,
+        *,
+        notices: Sequence[str] = (),
+        waiting: int = 0,
+    ) -> RecallReply:
+        """The notes that answer, or an abstention that says why. One snapshot for all of it.
+
+        Raises InvalidInput for a number out of range or a bad date.
+        """
+        begun = time.perf_counter()
+        filters = filters_of(request, stamp(self._clock.now()))
+        terms = query_terms(request.query)
+        model = self._embedder.ready() if terms else None
+        query = None if model is None else model.embed_query(request.query[:QUERY_CHARS])
+        embedded = time.perf_counter()
+        with self._database.read() as connection:
+            seen = visible(scope, connection, filters)
+            words = reader.lexical(scope, connection, seen, terms)
+            cosines = None
+            if model is not None and query is not None:
+                cosines = reader.vector(
+                    scope, connection, seen, model_id=model.model_id, query=query
+                )
+            ranking = rank(scope, connection, seen, lexical=words, cosines=cosines)
+            good = _good(ranking)
+            hits = _hits(scope, connection, seen, good, request, terms)
+        _check_scope(scope, hits)
+        reply = RecallReply(
+            scope=scope.label,
+            query_hash=hashlib.sha256(request.query.encode("utf-8", "replace")).hexdigest(),
+            count=len(hits[: request.k]),
+            hits=hits[: request.k],
+            coverage=Coverage(
+                scopes=[str(one) for one in scope.scopes],
+                arms=self._arms(ranking, asked=bool(terms), with_model=cosines is not None),
+                withheld=dict(seen.withheld),
+                indexed=len(seen.by_note),
+                waiting=waiting,
+                without_vector=_unread(seen, cosines),
+                cut=len(hits) > request.k,
+                notices=list(notices),
+            ),
+            abstained=not hits,
+            reason="" if hits else _reason(seen, terms, words, cosines),
+            explain={"query": shown_query(request.query)},
+        )
+        reply = fit(reply, self._limits(request))
+        took = (time.perf_counter() - begun) * 1000
+        if request.explain:
+            reply = replace(
+                reply, explain=reply.explain | _explained(seen, words, embedded - begun)
+            )
+        return replace(reply, took_ms=round(took, 2))
+
+    def _arms(self, ranking: Ranking, *, asked: bool, with_model: bool) -> dict[str, str]:
+        if not asked:
+            return {"lexical": "ran", "vector": "ran", "links": "off"}
+        vector = "ran"
+        if not with_model:
+            missing = self._embedder.state == "missing"
+            vector = f"off: {self._embedder.problem}" if missing else "off: the model is loading"
+        return {"lexical": "ran", "vector": vector, "links": "ran" if ranking.hopped else "off"}
+
+    def _limits(self, request: RecallRequest) -> Limits:
+        whole = request.detail is Detail.FULL and request.budget > DEFAULT_BUDGET
+        chars = request.budget * CHARS_A_TOKEN if whole else MAX_CHARS
+        return Limits(request.budget, chars, self._embedder.count_tokens)
+
+
+def _good(ranking: Ranking) -> list[Ranked]:
+    """What is good enough, and not far behind the best."""
+    best = max((one.score for one in ranking.hits), default=0.0)
+    return [
+        one
+        for one in ranking.hits
+        if one.score >= (ENOUGH_WORDS if one.cosine <= -1.0 else ENOUGH)
+        and one.score >= best - SPREAD
+    ]
+
+
+def _hits(
+    scope: ReadScope,
+    connection: Connection,
+    seen: Visible,
+    good: Sequence[Ranked],
+    request: RecallRequest,
+    terms: Sequence[str],
+) -> list[Hit]:
+    """The best `k` and one more, to know whether there are more; the same words twice count once."""
+    wanted = list(good[: 2 * request.k + 1])
+    ids = [int(seen.entry_ids[one.position]) for one in wanted]
+    about = reader.shown(scope, connection, ids)
+    near = {one.chunk_id + step for one in wanted for step in (0, *AROUND)}
+    texts = reader.passages(scope, connection, sorted(near))
+    found: list[Hit] = []
+    told: set[tuple[str, str]] = set()
+    for one, entry_id in zip(wanted, ids, strict=True):
+        first, last = _span(seen, one.position)
+        own = {key: text for key, text in texts.items() if first <= key <= last}
+        text, cut = snippet(own, one.chunk_id, terms, first=first, last=last)
+        if (about[entry_id].note_id, text) in told:
+            continue
+        told.add((about[entry_id].note_id, text))
+        if request.detail is Detail.FULL:
+            most = request.budget * CHARS_A_TOKEN
+            text = reader.body_of(scope, connection, entry_id, most=most)
+            cut = len(text) > most
+            text = text[:most].strip("\n").rstrip()
+        heading = own[one.chunk_id].heading if request.detail is Detail.SNIPPET else ""
+        found.append(_hit(about[entry_id], one, seen, text, cut=cut, heading=heading))
+        if len(found) > request.k:
+            break
+    return [hit if request.explain else replace(hit, explain={}) for hit in found]
+
+
+def _span(seen: Visible, position: int) -> tuple[int, int]:
+    start = int(seen.starts[position])
+    after = int(seen.starts[position + 1]) if position + 1 < len(seen) else len(seen.chunk_ids)
+    return int(seen.chunk_ids[start]), int(seen.chunk_ids[after - 1])
+
+
+def _hit(about: Shown, ranked: Ranked, seen: Visible, text: str, *, cut: bool, heading: str) -> Hit:
+    return Hit(
+        id=about.note_id,
+        version=about.version,
+        title=about.title,
+        scope=str(about.scope),
+        path=about.path,
+        kind=about.kind,
+        status=about.status,
+        trust=about.trust,
+        author=about.author,
+        valid_from=about.valid_from,
+        valid_to=about.valid_to,
+        updated=about.updated,
+        source=list(about.source),
+        heading=heading,
+        text=text,
+        cut=cut,
+        current=bool(seen.current[ranked.position]),
+        score=round(ranked.score, 4),
+        superseded_by=about.superseded_by,
+        replaces=list(about.replaces),
+        tags=list(about.tags),
+        explain={
+            "score": round(ranked.score, 4),
+            "cosine": round(ranked.cosine, 4),
+            "words": round(ranked.words, 4),
+            "via": ranked.via,
+        },
+    )
+
+
+def _check_scope(scope: ReadScope, hits: Sequence[Hit]) -> None:
+    """The last look: a result of another scope is an error, never a result."""
+    allowed = {str(one) for one in scope.scopes}
+    if any(hit.scope not in allowed for hit in hits):
+        raise RuntimeError("a recall found a note outside its scope; nothing is returned")
+
+
+def _unread(seen: Visible, cosines: NDArray[np.float32] | None) -> int:
+    shown = seen.seen[seen.owner]
+    return int(shown.sum()) if cosines is None else int((shown & (cosines <= NO_VECTOR)).sum())
+
+
+def _reason(
+    seen: Visible, terms: Sequence[str], words: Lexical, cosines: NDArray[np.float32] | None
+) -> str:
+    if not terms:
+        return "the query has no word to look for; ask with the words the note would use"
+    if not seen.by_note:
+        return "no note of these scopes may be shown"
+    if not words.by_version.any():
+        shared = "no note has any of the query's words"
+    else:
+        shared = "no note shares enough of the query's words"
+    if cosines is None:
+        return f"{shared}, and meaning was not compared"
+    return f"{shared}, and none is close in meaning"
+
+
+def _explained(seen: Visible, words: Lexical, embedding: float) -> dict[str, float | str]:
+    return {
+        "visible_versions": int(seen.seen.sum()),
+        "visible_passages": len(seen.chunk_ids),
+        "terms": " ".join(f"{term}={weight:.2f}" for term, weight in words.weights.items()),
+        "embedding_ms": round(embedding * 1000, 2),
+    }
