@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 __all__ = ["fence", "one_line"]
 
+_LONGEST = 200
 _SPACES = re.compile(r"\s+")
 
 
@@ -18,11 +19,9 @@ def one_line(text: str, limit: int = 300) -> str:
 
 def fence(attributes: Mapping[str, str], text: str) -> str:
     """Stored text inside the fence that recall uses; nothing in it can close the fence."""
-    from memsvc.service.recall.render import neutralise  # see one_line
+    from memsvc.service.recall.render import attribute, neutralise  # see one_line
 
     head = "".join(
-        f' {name}="{one_line(value).replace(chr(34), chr(39))}"'
-        for name, value in attributes.items()
-        if value
+        f' {name}="{attribute(value, _LONGEST)}"' for name, value in attributes.items() if value
     )
     return f"<recalled-notes{head}>\n{neutralise(text)}\n</recalled-notes>"

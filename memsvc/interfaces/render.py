@@ -40,6 +40,7 @@ MAX_CHARS = 9_500
 _BODY_CHARS = 7_500
 _FIELD_CHARS = 200
 _LISTED = 8
+_TO_THE_SECOND = 20
 
 
 def render(reply: object) -> str:
@@ -81,7 +82,7 @@ def render_correct(reply: CorrectReply) -> str:
         *_place(reply.id, reply.version, reply.scope, reply.path, reply.event),
     ]
     if reply.valid_from:
-        lines.append(f"valid from: {reply.valid_from}")
+        lines.append(f"valid from: {_when(reply.valid_from)}")
     if reply.tombstones:
         lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
     lines += _related("other notes that still state the old text:", reply.also_stated_in)
@@ -111,7 +112,7 @@ def render_note(note: NoteView) -> str:
             (note.kind, note.status, note.trust, "current" if note.current else "not current")
         ),
         f"path: {_field(note.path)}",
-        f"valid: {note.valid_from or 'always'} to {note.valid_to or 'open'}",
+        f"valid: {_when(note.valid_from) or 'always'} to {_when(note.valid_to) or 'open'}",
         f"author: {_author(note)}",
         *(f"source: {_field(source)}" for source in note.source[:_LISTED]),
         *_optional("tags", ", ".join(note.tags)),
@@ -162,7 +163,7 @@ def render_history(reply: HistoryReply) -> str:
 def render_event(event: EventView) -> str:
     """One audit event as one line."""
     parts = [
-        f"#{event.seq} {event.at} {event.action} {event.outcome}",
+        f"#{event.seq} {_when(event.at)} {event.action} {event.outcome}",
         f"{event.vault}/{event.project}",
         f"{event.note_id} v{event.version}" if event.note_id else "",
         one_line(event.actor, _FIELD_CHARS)
@@ -242,7 +243,7 @@ def _related(heading: str, notes: Sequence[Related]) -> list[str]:
 def _versions(versions: Sequence[VersionView]) -> list[str]:
     shown = versions[-_LISTED:]
     return [
-        f"version {version.version}: {version.mode or 'saved'} {version.recorded_from} by "
+        f"version {version.version}: {version.mode or 'saved'} {_when(version.recorded_from)} by "
         f"{_field(version.author)}" + (f", {_field(version.reason)}" if version.reason else "")
         for version in shown
         if len(versions) > 1
@@ -252,7 +253,7 @@ def _versions(versions: Sequence[VersionView]) -> list[str]:
 def _author(note: NoteView) -> str:
     behalf = f" for {_field(note.on_behalf_of)}" if note.on_behalf_of else ""
     session = f" (session {_field(note.session)})" if note.session else ""
-    return f"{_field(note.author)}{behalf}{session}, {note.created}, updated {note.updated}"
+    return f"{_field(note.author)}{behalf}{session}, {_when(note.created)}, updated {_when(note.updated)}"
 
 
 def _optional(name: str, value: str) -> list[str]:
@@ -261,6 +262,11 @@ def _optional(name: str, value: str) -> list[str]:
 
 def _notice(notice: str) -> list[str]:
     return [f"note: {one_line(notice, 600)}"] if notice else []
+
+
+def _when(instant: str) -> str:
+    """A stamp to the second, as people read it; dates and empty text stay as they are."""
+    return f"{instant[:19]}Z" if len(instant) > _TO_THE_SECOND else instant
 
 
 def _field(text: str) -> str:

@@ -162,8 +162,11 @@ def demo(session: Session) -> None:
         if not session.as_json:
             typer.echo(line)
 
+    embedder = session.settings().embedder
     with tempfile.TemporaryDirectory(prefix="memsvc-demo-") as folder:
-        steps = play(lambda home: open_service(Settings(home=home)), Path(folder), say)
+        steps = play(
+            lambda home: open_service(Settings(home=home, embedder=embedder)), Path(folder), say
+        )
     if session.as_json:
         session.print_json(as_data(steps))
     failed = [step.name for step in steps if not step.ok]

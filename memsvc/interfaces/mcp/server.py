@@ -8,6 +8,7 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from memsvc.errors import InvalidInput, MemsvcError
 from memsvc.interfaces.mcp.arguments import explain, without_nulls
 from memsvc.interfaces.mcp.describe import INSTRUCTIONS
 from memsvc.interfaces.mcp.desk import Desk
+from memsvc.interfaces.mcp.draining import answer_before_the_end
 from memsvc.interfaces.mcp.results import failure
 from memsvc.interfaces.mcp.tools import make_tools
 from memsvc.interfaces.outcome import crashed
@@ -25,7 +27,10 @@ __all__ = ["MemoryServer"]
 
 _AFTER_THE_LIST = 0.05
 _WITHOUT_A_LIST = 1.5
-"""Seconds until the store is opened: soon after the tools were listed, else after a while."""
+_LAST_ANSWERS = 20.0
+"""Seconds until the store is opened, soon after the tools were listed or else after a while; and
+for the calls under way when input ends.
+"""
 
 
 class MemoryServer(MCPServer[None]):
@@ -49,6 +54,15 @@ class MemoryServer(MCPServer[None]):
     def open_in(self, seconds: float) -> None:
         """Begin to open the store after so many seconds, when the replies on the way are out."""
         asyncio.get_running_loop().call_later(seconds, self._desk.start)
+
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output until input ends and its calls are answered."""
+        server = self._lowlevel_server
+        async with (
+            stdio_server() as connection,
+            answer_before_the_end(connection, patience=_LAST_ANSWERS) as (reads, writes),
+        ):
+            await server.run(reads, writes, server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
         self.open_in(_AFTER_THE_LIST)
