@@ -88,6 +88,7 @@ DIFFERENT = (
     ("v2", "v3", "v2.0"),
     ("10²", "102", "10₂", "10", "10<sup>3</sup>"),
     ("1½", "11/2", "1 1½", "½"),
+    ("2*3*4", "234"),
     ("2*3", "23", "2**3", "2 3", "2^3", "2+3"),
     ("x < 5", "x > 5", "x <= 5", "x >= 5", "x = 5", "x != 5"),
     ("if ready", "if !ready", "if not ready"),
@@ -125,6 +126,9 @@ def test_numbers_names_negation_and_signs_stay_apart(values: tuple[str, ...]) ->
     ("one", "other"),
     [
         ("a != b", "a ≠ b"),
+        ("due 3 March", "due З March"),
+        ("port 13", "port 1З"),
+        ("发布推迟", "发\ufe00布\U000e0101推\u2065迟"),
         ("x<=5", "x ≤ 5"),
         ("x=5", "x = 5"),
         ("3 - 5 days", "3–5 days"),

@@ -154,6 +154,8 @@ INNOCENT = [
     "eyJ is how JWTs begin; eyJhbGci.short",
     "keys: heron-release-2026-03-12-final-candidate-build-number",
     "xoxo and hf_models/mini",
+    "blob X" + "AKIA" + capital(16) + " and " + "AKIA" + capital(16) + "MORE",
+    "eyJhbGciabcdefgh.eyJzdWIabcdefgh.signature",
     "The token count is 123456789012.",
     "credentials: heron-prod-readonly-user-account",
     "/nix/store/0c1k2j3h4g5f6d7s8a9q0w1e2r3t4y5u-hello-2.12",
