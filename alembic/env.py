@@ -22,9 +22,10 @@ connection = context.config.attributes.get("connection")
 if connection is not None:
     _run(connection)
 else:
+    import os
+
     from memsvc.database import Database
     from memsvc.settings import load_settings
-    import os
 
     settings = load_settings(os.environ, {})
     with Database(settings.home / "memsvc.db").write() as own:

@@ -204,10 +204,13 @@ def _query_cost(home: Path, texts: Sequence[str]) -> float:
 
 def _server_memory() -> float:
     """Resident memory of the newest child process, in MB."""
-    found = subprocess.run(
-        ["pgrep", "-n", "-f", "memsvc mcp"], capture_output=True, text=True, check=True
-    )
-    status = Path(f"/proc/{found.stdout.split()[0]}/status").read_text("utf-8")
+    found = [
+        path.parent
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if b"memsvc\0mcp" in path.read_bytes()
+    ]
+    newest = max(found, key=lambda path: path.stat().st_ctime)
+    status = (newest / "status").read_text("utf-8")
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return round(int(line.split()[1]) / 1000, 1)
 

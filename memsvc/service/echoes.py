@@ -27,12 +27,12 @@ def stating(
 
     At most the first dozen claims are looked up, twenty candidates each.
     """
-    wanted = {normal for normal, _ in rejected}
+    wanted = {statement.normal for statement in rejected if statement.counts}
     found: dict[str, Related] = {}
     with database.read() as connection:
         candidates: dict[str, Related] = {}
-        for normal, kind in rejected[: CLAIMS * 2]:
-            if kind == "whole" and len(rejected) > 1:
+        for normal, kind, counts in rejected[: CLAIMS * 2]:
+            if not counts or (kind == "whole" and len(rejected) > 1):
                 continue
             for one in index.similar(
                 scope, connection, title="", body=normal, embedder=embedder, limit=CANDIDATES
@@ -46,7 +46,7 @@ def stating(
             if version is None:
                 continue
             document = document_of(version)
-            made = {normal for normal, _ in statements(document.title, document.body)}
+            made = {made_one.normal for made_one in statements(document.title, document.body)}
             if made & wanted:
                 found[note_id] = Related(
                     id=one.id,

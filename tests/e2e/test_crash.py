@@ -87,8 +87,8 @@ def steps(
     else:
         pytest.fail("the act never got to its end")
     assert len(effects) > 6
-    assert effects == sorted(effects), "once committed, it stays"
-    assert not effects[0]
+    assert False in effects, "some kills came before the commit"
+    assert True in effects[:-1], "some came after it, before the end"
 
 
 def save(world: World) -> None:

@@ -62,6 +62,8 @@ def test_no_module_catches_everything_outside_the_outermost_handlers() -> None:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ExceptHandler) and node.type is not None:
+                if isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None:
+                    continue  # cleans up and lets it through
                 found += [path] if ast.unparse(node.type) in ("Exception", "BaseException") else []
     outside = {
         path for path in found if path.name not in allowed and "interfaces" not in path.parts

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -32,8 +33,16 @@ MAX_ITEMS = 50
 _FENCE = re.compile(r"<\s*/?\s*recalled[\s_-]*notes\b", re.IGNORECASE)
 _INVISIBLE = {"Cf", "Mn", "Me"}
 
-Statement = tuple[str, str]
-"""A claim that counts: its normal form, and its kind (sentence, item, row, heading, code, whole)."""
+
+class Statement(NamedTuple):
+    """A claim: its normal form, what it is, and whether it is enough to be rejected by itself.
+
+    The kind is sentence, item, row, heading, code, title or whole.
+    """
+
+    normal: str
+    kind: str
+    counts: bool
 
 
 def check_note_text(title: str, body: str) -> None:
@@ -101,33 +110,39 @@ def find_violation(title: str, body: str) -> str:
 
 
 def statements(title: str, body: str) -> list[Statement]:
-    """Every claim of a note that counts, its title and its whole text included."""
+    """Every claim of a note, its title and its whole text included, each once.
+
+    New texts are checked with all of them: whether a claim counts depends on its spelling, and
+    what was rejected must not come back in another one.
+    """
     from memsvc.notes import claims  # pulls in the markdown parser
 
-    found: dict[str, str] = {}
+    found: dict[str, Statement] = {}
+
+    def add(normal: str, kind: str, *, counts: bool) -> None:
+        known = found.get(normal)
+        if normal and (known is None or (counts and not known.counts)):
+            found[normal] = Statement(normal, known.kind if known else kind, counts)
+
     for claim in claims.claims(body):
-        if claim.normal and claims.counts(claim.text):
-            found.setdefault(claim.normal, claim.kind)
+        add(claim.normal, claim.kind, counts=claims.counts(claim.text))
     heading = claims.plain_claim(title)
-    if heading.normal and claims.counts(heading.text):
-        found.setdefault(heading.normal, "title")
-    whole = claims.whole(body)
-    if whole:
-        found.setdefault(whole, "whole")
-    return list(found.items())
+    add(heading.normal, "title", counts=claims.counts(heading.text))
+    add(claims.whole(body), "whole", counts=True)
+    return list(found.values())
 
 
 def introduced(new: Iterable[Statement], old: Iterable[Statement]) -> list[Statement]:
     """The statements of the new text that the old one did not make."""
-    before = {normal for normal, _ in old}
-    return [statement for statement in new if statement[0] not in before]
+    before = {statement.normal for statement in old}
+    return [statement for statement in new if statement.normal not in before]
 
 
 def find_rejected(
     connection: Connection, keys: KeyRing, scope: Scope, texts: Iterable[Statement]
 ) -> list[TombstoneRecord]:
     """The standing tombstones that the statements meet in this scope."""
-    digests = [digest for normal, _ in texts for digest in keys.candidates(scope, normal)]
+    digests = [digest for text in texts for digest in keys.candidates(scope, text.normal)]
     return registry.blocking(connection, scope, digests)
 
 

@@ -22,7 +22,13 @@ from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
-from memsvc.service.gateway.indexing import Vectors, document_of, index_version, vectors_for
+from memsvc.service.gateway.indexing import (
+    Vectors,
+    document_of,
+    index_version,
+    is_editable,
+    vectors_for,
+)
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
@@ -239,7 +245,7 @@ def rewrite(
     old, note, scope = now_is.version, now_is.note, now_is.scope
     checks.check_note_text(change.title, change.body)
     document = document_of(old)
-    if not document.editable:
+    if not is_editable(old, document):
         raise Uneditable(
             f"{note.path} cannot be rewritten: {document.problem or 'its encoding is not UTF-8'}; "
             "mend the file in an editor"
@@ -347,14 +353,15 @@ def make_tombstones(
     reason: str,
     event_seq: int,
 ) -> int:
-    """Reject claims in the note's scope, with one event that counts them; how many were new."""
-    if not dropped:
+    """Reject the claims that count, in the note's scope, with one event; how many were new."""
+    rejected = [statement for statement in dropped if statement.counts]
+    if not rejected:
         return 0
     now = parts.clock.now()
     keys, scope = parts.keys(), now_is.note.scope
     records = []
-    for normal, kind in dropped:
-        key_id, digest = keys.digest(scope, normal)
+    for statement in rejected:
+        key_id, digest = keys.digest(scope, statement.normal)
         records.append(
             TombstoneRecord(
                 tombstone_id=parts.new_id(now),
@@ -362,7 +369,7 @@ def make_tombstones(
                 project=scope.project,
                 key_id=key_id,
                 digest=digest,
-                claim_kind=kind,
+                claim_kind=statement.kind,
                 note_id=now_is.note.note_id,
                 version=now_is.version.version,
                 at=stamp(now),

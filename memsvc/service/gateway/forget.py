@@ -99,7 +99,7 @@ def _retract(
     rejected = [
         statement
         for statement in checks.statements(document.title, document.body)
-        if statement[1] != "title" or any(char.isdigit() for char in statement[0])
+        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
     ]
     target = _trash_name(now_is.root, note.path)
     staging = Staging(now_is.root, now_is.vault)

@@ -20,6 +20,7 @@ from memsvc.model.vocabulary import SHARED, Status
 from memsvc.notes.document import Document, read_document
 from memsvc.notes.links import LinkResolver, link_targets_of, parse_links
 from memsvc.notes.tags import body_tags
+from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.parts import Parts
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "entry_of",
     "fold",
     "index_version",
+    "is_editable",
     "link_texts",
     "names_of",
     "resolve",
@@ -44,6 +46,12 @@ MOST_CHUNKS_AT_ONCE = 24
 def document_of(version: VersionRecord) -> Document:
     """The version's file, read again."""
     return read_document(version.content.encode("utf-8", "surrogatepass"), path=version.path)
+
+
+def is_editable(version: VersionRecord, document: Document) -> bool:
+    """Whether the file can be rewritten: its bytes are exactly its text in UTF-8, without a problem."""
+    exact = sha(version.content.encode("utf-8", "surrogatepass")) == version.content_hash
+    return document.editable and exact
 
 
 def fold(text: str) -> str:

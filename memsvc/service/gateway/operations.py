@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from memsvc.errors import StorageFailed
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileOperation, FileRecord, VaultRecord
@@ -94,33 +95,43 @@ class Staging:
 
     def publish(self, parts: Parts) -> list[str]:
         """Do the committed changes; the paths where a person's edit stood in the way."""
-        conflicts = []
-        for one in self.pending:
-            try:
-                if one.staged is not None:
-                    one.staged.publish(expect=one.before_hash or None)
-                else:
-                    disk.move(
-                        resolve_note(self.root, one.path),
-                        self.root / one.target,
-                        expect=one.before_hash,
-                    )
-            except FileNotFoundError:
-                continue  # a person removed it first: the trash has nothing to take
-            except disk.FileChanged:
-                if one.staged is not None:
-                    one.staged.discard()
-                conflicts.append(one.path)
-        with parts.database.write(durable=False) as connection:
+        conflicts: list[str] = []
+        done: list[Pending] = []
+        try:
             for one in self.pending:
-                finish(
-                    connection,
-                    parts,
-                    self.vault,
-                    _operation(one, self.vault),
-                    conflict=one.path in conflicts,
-                )
+                if not self._publish_one(one):
+                    conflicts.append(one.path)
+                done.append(one)
+        except StorageFailed as error:
+            raise StorageFailed(
+                f"the change is recorded, but a file could not be written: {error.message}. Do not "
+                "repeat the call: the file follows at the next access, once that is mended"
+            ) from error
+        finally:
+            self.discard()
+            self._finish(parts, done, conflicts)
         return conflicts
+
+    def _publish_one(self, one: Pending) -> bool:
+        """Do one committed change; False when a person's edit stood in the way."""
+        try:
+            if one.staged is not None:
+                one.staged.publish(expect=one.before_hash or None)
+            else:
+                source = resolve_note(self.root, one.path)
+                disk.move(source, self.root / one.target, expect=one.before_hash)
+        except FileNotFoundError:
+            return one.staged is None  # a person removed it first: the trash has nothing to take
+        except disk.FileChanged:
+            return False
+        return True
+
+    def _finish(self, parts: Parts, done: list[Pending], conflicts: list[str]) -> None:
+        with parts.database.write(durable=False) as connection:
+            for one in done:
+                operation = _operation(one, self.vault)
+                conflict = one.path in conflicts
+                finish(connection, parts, self.vault, operation, conflict=conflict)
 
 
 def finish(
@@ -188,7 +199,10 @@ def _redo_trash(root: Path, operation: FileOperation, path: Path, present: str) 
         return True
     if present != operation.before_hash:
         return False
-    disk.move(path, root / operation.target, expect=operation.before_hash)
+    try:
+        disk.move(path, root / operation.target, expect=operation.before_hash)
+    except disk.FileChanged:
+        return False
     return True
 
 

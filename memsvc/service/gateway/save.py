@@ -22,7 +22,13 @@ from memsvc.notes.frontmatter import edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
 from memsvc.service.gateway import checks, drafts
-from memsvc.service.gateway.indexing import Vectors, document_of, index_version, vectors_for
+from memsvc.service.gateway.indexing import (
+    Vectors,
+    document_of,
+    index_version,
+    is_editable,
+    vectors_for,
+)
 from memsvc.service.gateway.layout import folder_of
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
@@ -353,7 +359,7 @@ def _supersede(
 ) -> _Replaced:
     """The superseded note's next version: the same text, with its successor in the frontmatter."""
     document = document_of(old)
-    if not document.editable:
+    if not is_editable(old, document):
         raise Uneditable(
             f"{note.path} cannot be marked as superseded: {document.problem or 'its encoding'}; "
             "mend the file, or save without supersedes"
