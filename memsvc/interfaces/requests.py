@@ -5,11 +5,13 @@ from enum import StrEnum
 from typing import TypeVar
 
 from memsvc.errors import InvalidInput
+from memsvc.model.requests import HistoryRequest
 from memsvc.model.vocabulary import Kind
 
-__all__ = ["as_kinds", "as_word"]
+__all__ = ["as_kinds", "as_word", "history_request"]
 
 _Word = TypeVar("_Word", bound=StrEnum)
+_DIGITS = 18
 
 
 def as_word(vocabulary: type[_Word], text: str, *, argument: str) -> _Word:
@@ -24,3 +26,17 @@ def as_word(vocabulary: type[_Word], text: str, *, argument: str) -> _Word:
 def as_kinds(texts: Sequence[str], *, argument: str = "kinds") -> tuple[Kind, ...]:
     """Kinds of notes, or InvalidInput that lists the legal ones."""
     return tuple(as_word(Kind, text, argument=argument) for text in texts)
+
+
+def history_request(
+    *, note: str, since: str, action: str, limit: int, before: int = 0
+) -> HistoryRequest:
+    """A page of history; digits as `since` are the event number that an earlier page ended with."""
+    is_number = since.isascii() and since.isdigit()
+    return HistoryRequest(
+        id=note,
+        since="" if is_number else since,
+        action=action,
+        limit=limit,
+        before=int(since[:_DIGITS]) if is_number else before,
+    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import typer.main
 
+import memsvc
 from memsvc import __version__
 from memsvc.interfaces.cli.app import build
 
@@ -74,7 +76,7 @@ def commands() -> Iterator[tuple[str, Any]]:
 def test_every_command_and_every_option_has_a_help_text() -> None:
     found = dict(commands())
     wanted = (
-        "init", "vault add", "vault list", "vault remove", "save", "recall", "correct", "forget",
+        "init", "vault add", "vault list", "vault remove", "vault accept", "save", "recall", "correct", "forget",
         "read", "history", "scopes", "audit list", "audit verify", "audit export",
         "tombstone list", "tombstone lift", "review list", "reindex", "doctor", "stats", "mcp",
         "db upgrade", "db check", "demo",
@@ -87,6 +89,19 @@ def test_every_command_and_every_option_has_a_help_text() -> None:
         if not hasattr(command, "commands"):
             options = {option for parameter in command.params for option in parameter.opts}
             assert {"--home", "--vault", "--project", "--principal", "--json"} <= options, name
+
+
+def test_every_command_that_a_message_names_exists() -> None:
+    known = dict(commands())
+    named = {
+        match.group(1)
+        for path in Path(memsvc.__file__).parent.rglob("*.py")
+        for match in re.finditer(r"memsvc ((?:[a-z]+ )?[a-z-]+)[ `{]", path.read_text("utf-8"))
+        if match.group(1).split()[0] in known
+    }
+    assert "tombstone lift" in named
+    groups = {name for name, command in known.items() if hasattr(command, "commands")}
+    assert {name for name in named if name.split()[0] in groups} <= set(known)
 
 
 def test_the_version_is_shown_and_usage_errors_end_with_2(shell: Shell) -> None:
@@ -223,6 +238,9 @@ def test_the_audit_is_listed_verified_and_exported(shell: Shell) -> None:
     verified = shell.run("audit", "verify")
     assert verified.returncode == 0
     assert "the chain holds" in verified.stdout
+    newest, *older = listed
+    page = shell.json("audit", "list", "--since", str(newest["seq"]))["events"]
+    assert [event["seq"] for event in page] == [event["seq"] for event in older]
 
 
 def test_a_vault_is_added_listed_and_removed_and_its_files_stay(shell: Shell) -> None:

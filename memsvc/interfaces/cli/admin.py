@@ -13,6 +13,7 @@ from memsvc.interfaces.cli.notes import Action, Before, Confirm, Limit, Reason, 
 from memsvc.interfaces.cli.options import command, global_options
 from memsvc.interfaces.cli.progress import progress_bar
 from memsvc.interfaces.cli.session import Session
+from memsvc.interfaces.requests import history_request
 from memsvc.model.replies import as_data
 
 __all__ = ["register"]
@@ -52,8 +53,14 @@ def audit_list(
     before: Before = 0,
 ) -> None:
     """List audit events of all vaults that you look after, newest first."""
+    page = history_request(note=id, since=since, action=action, limit=limit, before=before)
     reply = session.service().audit_list(
-        session.caller(), id=id, since=since, action=action, limit=limit, before=before
+        session.caller(),
+        id=page.id,
+        since=page.since,
+        action=page.action,
+        limit=page.limit,
+        before=page.before,
     )
     session.show(reply)
 

@@ -9,11 +9,10 @@ import typer
 from memsvc.errors import InvalidInput
 from memsvc.interfaces.cli.options import command
 from memsvc.interfaces.cli.session import Session
-from memsvc.interfaces.requests import as_kinds, as_word
+from memsvc.interfaces.requests import as_kinds, as_word, history_request
 from memsvc.model.requests import (
     CorrectRequest,
     ForgetRequest,
-    HistoryRequest,
     ReadRequest,
     RecallRequest,
     SaveRequest,
@@ -37,7 +36,13 @@ Source = Annotated[
     list[str], typer.Option("--source", help="Where it comes from (URL, file#line); repeatable.")
 ]
 Action = Annotated[str, typer.Option("--action", help="Only this action, for example save.")]
-Since = Annotated[str, typer.Option("--since", help="Only events from that date on, ISO 8601.")]
+Since = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        help="Only events from that date on, ISO 8601; or the number that an earlier page ended with.",
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", help="Most events to show.")]
 Before = Annotated[int, typer.Option("--before", help="Only events below this number; to page.")]
 Confirm = Annotated[bool, typer.Option("--confirm", help="Do not ask; you are sure.")]
@@ -227,7 +232,7 @@ def history(
     before: Before = 0,
 ) -> None:
     """Show who changed what in this scope, newest first."""
-    request = HistoryRequest(id=id, since=since, action=action, limit=limit, before=before)
+    request = history_request(note=id, since=since, action=action, limit=limit, before=before)
     session.show(session.service().history(session.caller(), request))
 
 

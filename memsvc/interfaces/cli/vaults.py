@@ -1,4 +1,4 @@
-"""Commands for homes and vaults: init, vault add, vault list, vault remove."""
+"""Commands for homes and vaults: init, vault add, list, remove and accept."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from memsvc.errors import InvalidInput
+from memsvc.interfaces.cli.notes import Confirm
 from memsvc.interfaces.cli.options import command, global_options
 from memsvc.interfaces.cli.session import Session
 
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
     command(vault, "add")(add)
     command(vault, "list")(list_vaults)
     command(vault, "remove")(remove)
+    command(vault, "accept")(accept)
     app.add_typer(
         vault, name="vault", help="Folders of notes that memsvc serves.", rich_help_panel="Setup"
     )
@@ -73,6 +75,18 @@ def remove(
     """Stop serving a vault; its files stay."""
     reply = session.service().vault_remove(session.caller(), name)
     session.show(reply, f"vault {name} removed; its files stay\n{_facts(reply)}".rstrip())
+
+
+def accept(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The vault that lost its notes.")],
+    *,
+    confirm: Confirm = False,
+) -> None:
+    """Believe that the notes which an offline vault lost are deleted, and bring it online."""
+    caller = session.confirmed(f"Forget the notes that vault {name} lost?", flag=confirm)
+    reply = session.service().vault_accept(caller, name)
+    session.show(reply, _facts(reply))
 
 
 def _facts(facts: Mapping[str, object]) -> str:

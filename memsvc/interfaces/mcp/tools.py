@@ -14,12 +14,11 @@ from memsvc.interfaces.mcp import describe
 from memsvc.interfaces.mcp.arguments import strict_tool
 from memsvc.interfaces.mcp.desk import Desk, Opened
 from memsvc.interfaces.mcp.results import success
-from memsvc.interfaces.requests import as_kinds
+from memsvc.interfaces.requests import as_kinds, history_request
 from memsvc.model.identity import Caller, Principal
 from memsvc.model.requests import (
     CorrectRequest,
     ForgetRequest,
-    HistoryRequest,
     ReadRequest,
     RecallRequest,
     SaveRequest,
@@ -197,14 +196,7 @@ class Verbs:
         action: Annotated[str, Field(description="Only this action; empty = all.")] = "",
         limit: Annotated[int, Field(ge=1, le=100, description="Most events, 1-100.")] = 20,
     ) -> CallToolResult:
-        page = since if since.isascii() and since.isdigit() else ""
-        request = HistoryRequest(
-            id=id,
-            since="" if page else since,
-            action=action,
-            limit=limit,
-            before=int(page[:18] or 0),
-        )
+        request = history_request(note=id, since=since, action=action, limit=limit)
         return self._answer(ctx, lambda service, caller: service.history(caller, request))
 
     def scopes(self, ctx: Context[Any, Any]) -> CallToolResult:
