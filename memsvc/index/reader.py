@@ -13,6 +13,7 @@ from memsvc.index.analyse import query_terms
 from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
 from memsvc.index.scoring import by_owner, fuse, idf
+from memsvc.index.sqlite_fts import scope_token
 from memsvc.index.values import Filters, Held, Lexical, Passage, QueryModel, Shown
 from memsvc.index.vectors import NO_VECTOR, cosines
 from memsvc.index.visible import Visible, keys_of, visible
@@ -72,7 +73,7 @@ def lexical(
         for term in terms:
             found = postings(connection, visible.snapshot, visible.keys, term, most=-1)
             places[term] = _places(visible.chunk_ids, found)
-    owners = {term: np.unique(visible.owner[at]) for term, at in places.items()}
+    owners = {term: _distinct(visible.owner[at]) for term, at in places.items()}
     total = int(visible.seen.sum())
     raw = {
         term: idf(size // COMMON if term in common else int(visible.seen[at].sum()), total)
@@ -108,10 +109,9 @@ def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> 
     found: dict[int, Held] = {}
     for some in _batches(chunk_ids):
         rows = connection.execute(
-            select(terms.c.chunk_id, terms.c.title, terms.c.names, terms.c.terms)
-            .join(chunks, chunks.c.chunk_id == terms.c.chunk_id)
-            .join(entries, entries.c.entry_id == chunks.c.entry_id)
-            .where(terms.c.chunk_id.in_(some), entries.c.scope_key.in_(keys_of(scope)))
+            select(terms.c.chunk_id, terms.c.title, terms.c.names, terms.c.terms).where(
+                terms.c.chunk_id.in_(some), terms.c.sc.in_(_tokens(scope))
+            )
         )
         for row in rows:
             above = frozenset(f"{row.title} {row.names}".split())
@@ -161,17 +161,17 @@ def shown(scope: ReadScope, connection: Connection, entry_ids: Sequence[int]) ->
         ).all()
     for some_notes in _batches([row.note_id for row in rows]):
         older = connection.execute(
-            select(entries.c.note_id, entries.c.superseded_by)
+            select(entries.c.note_id, entries.c.superseded_by, entries.c.scope_key)
             .where(
                 entries.c.superseded_by.in_(some_notes),
-                entries.c.scope_key.in_(keys),
                 entries.c.status == Status.SUPERSEDED.value,
+                entries.c.latest == 1,
             )
-            .distinct()
             .order_by(entries.c.note_id)
         )
-        for note_id, successor in older:
-            replaced.setdefault(successor, []).append(note_id)
+        for note_id, successor, key in older:
+            if key in keys:
+                replaced.setdefault(successor, []).append(note_id)
     successors = _in_scope(connection, keys, {row.superseded_by for row in rows})
     for row in rows:
         found[row.entry_id] = Shown(
@@ -204,8 +204,8 @@ def passages(
     for some in _batches(chunk_ids):
         rows = connection.execute(
             select(chunks.c.chunk_id, chunks.c.heading, chunks.c.text)
-            .join(entries, entries.c.entry_id == chunks.c.entry_id)
-            .where(chunks.c.chunk_id.in_(some), entries.c.scope_key.in_(keys_of(scope)))
+            .join(terms, terms.c.chunk_id == chunks.c.chunk_id)
+            .where(chunks.c.chunk_id.in_(some), terms.c.sc.in_(_tokens(scope)))
         )
         found |= {row.chunk_id: Passage(row.chunk_id, row.heading, row.text) for row in rows}
     return found
@@ -215,8 +215,8 @@ def body_of(scope: ReadScope, connection: Connection, entry_id: int, *, most: in
     """The text of a version, no more of it than about `most` characters."""
     rows = connection.execute(
         select(chunks.c.text)
-        .join(entries, entries.c.entry_id == chunks.c.entry_id)
-        .where(chunks.c.entry_id == entry_id, entries.c.scope_key.in_(keys_of(scope)))
+        .join(terms, terms.c.chunk_id == chunks.c.chunk_id)
+        .where(chunks.c.entry_id == entry_id, terms.c.sc.in_(_tokens(scope)))
         .order_by(chunks.c.ordinal)
     )
     parts: list[str] = []
@@ -343,6 +343,10 @@ def _same(scope: ReadScope, visible: Visible) -> None:
         raise PermissionError("this visible set belongs to another scope")
 
 
+def _tokens(scope: ReadScope) -> list[str]:
+    return [scope_token(key) for key in keys_of(scope)]
+
+
 def _places(chunk_ids: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions in `chunk_ids`, which ascend, of the ids that are among them."""
     if not len(chunk_ids) or not len(found):
@@ -353,16 +357,22 @@ def _places(chunk_ids: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[n
     return kept
 
 
+def _distinct(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(ascending) < 2:
+        return ascending
+    first = np.ones(len(ascending), dtype=np.bool_)
+    first[1:] = ascending[1:] != ascending[:-1]
+    return ascending[first]
+
+
 def _in_scope(connection: Connection, keys: Sequence[str], notes: set[str]) -> set[str]:
     wanted = sorted(notes - {""})
     found: set[str] = set()
     for some in _batches(wanted):
         rows = connection.execute(
-            select(entries.c.note_id).where(
-                entries.c.note_id.in_(some), entries.c.scope_key.in_(keys)
-            )
+            select(entries.c.note_id, entries.c.scope_key).where(entries.c.note_id.in_(some))
         )
-        found.update(rows.scalars())
+        found.update(note_id for note_id, key in rows if key in keys)
     return found
 
 

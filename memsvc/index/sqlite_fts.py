@@ -37,7 +37,10 @@ _CREATE = (
     f"CREATE TRIGGER index_terms_removed AFTER DELETE ON index_terms BEGIN {_REMOVE} END",
     f"CREATE TRIGGER index_terms_changed AFTER UPDATE ON index_terms BEGIN {_REMOVE} {_ADD} END",
 )
-_ONE = "SELECT rowid FROM index_fts WHERE index_fts MATCH ? LIMIT ?"
+_ONE = (  # one text is far cheaper to fetch than a row for each id
+    "SELECT group_concat(id, ' ') FROM "
+    "(SELECT rowid AS id FROM index_fts WHERE index_fts MATCH ? LIMIT ?)"
+)
 
 
 def create(connection: Connection) -> None:
@@ -65,8 +68,12 @@ def scope_token(key: str) -> str:
 def matching(
     connection: Connection, keys: Sequence[str], term: str, *, most: int
 ) -> NDArray[np.int64]:
-    """Ids of passages in these scopes that hold the term, at most `most`, in order of id."""
+    """Ids of passages in these scopes that hold the term, at most `most` (all when
+    negative), ascending.
+    """
     tokens = " OR ".join(f'"{scope_token(key)}"' for key in keys)
     match = f'sc : ({tokens}) AND {{title names terms}} : "{term}"'
-    found = connection.exec_driver_sql(_ONE, (match, most)).scalars().all()
-    return np.fromiter(found, dtype=np.int64, count=len(found))
+    found = connection.exec_driver_sql(_ONE, (match, most)).scalar()
+    ids = np.fromstring(str(found or ""), dtype=np.int64, sep=" ")
+    ids.sort()
+    return ids

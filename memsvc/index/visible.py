@@ -64,6 +64,21 @@ class Visible:
         return len(self.entry_ids)
 
 
+_COLUMNS = (
+    "entry_id",
+    "note_id",
+    "version",
+    "trust_rank",
+    "updated",
+    "superseded_by",
+    "first_chunk",
+    "chunk_count",
+    "tags",
+    "standing",
+    "current",
+)
+
+
 def keys_of(scope: ReadScope) -> tuple[str, ...]:
     """The index keys of the scopes, in a fixed order."""
     return tuple(sorted(scope_key(one) for one in set(scope.scopes)))
@@ -197,11 +212,8 @@ def _build(
         else_=_HIDDEN,
     )
     e = entries.c
-    columns = [
-        e.entry_id, e.note_id, e.version, e.trust_rank, e.updated, e.superseded_by,
-        e.first_chunk, e.chunk_count, e.tags,
-        standing.label("standing"), rules.current.label("current"),
-    ]  # fmt: skip
+    stored = (e[name] for name in _COLUMNS[:-2])
+    columns = (*stored, standing.label("standing"), rules.current.label("current"))
     rows = connection.execute(
         select(*columns).where(e.scope_key.in_(keys), standing != _HIDDEN).order_by(e.entry_id)
     ).all()
@@ -236,60 +248,66 @@ def _with_tags(rows: Sequence[Row[Any]], tags: Sequence[str]) -> list[Row[Any]]:
 def _assemble(
     keys: tuple[str, ...], snapshot: Snapshot, rows: Sequence[Row[Any]], withheld: dict[str, int]
 ) -> Visible:
-    standing = np.fromiter((row.standing for row in rows), np.int64, len(rows))
-    first = np.fromiter((row.first_chunk for row in rows), np.int64, len(rows))
-    counts = np.fromiter((row.chunk_count for row in rows), np.int64, len(rows))
-    starts = np.cumsum(counts) - counts
-    owner = np.repeat(np.arange(len(rows)), counts)
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(_COLUMNS)  # by column: rows are slow
+    by_name = dict(zip(_COLUMNS, columns, strict=True))
+    standing = np.array(by_name["standing"], dtype=np.int64)
+    first = np.array(by_name["first_chunk"], dtype=np.int64)
+    sizes = np.array(by_name["chunk_count"], dtype=np.int64)
+    versions = np.array(by_name["version"], dtype=np.int64)
+    note_ids = by_name["note_id"]
+    starts = np.cumsum(sizes) - sizes
+    owner = np.repeat(np.arange(len(rows)), sizes)
+    by_note = _by_note(note_ids, standing, versions)
     made = Visible(
         keys=keys,
         snapshot=snapshot,
-        entry_ids=np.fromiter((row.entry_id for row in rows), np.int64, len(rows)),
-        note_ids=tuple(row.note_id for row in rows),
-        versions=np.fromiter((row.version for row in rows), np.int64, len(rows)),
+        entry_ids=np.array(by_name["entry_id"], dtype=np.int64),
+        note_ids=note_ids,
+        versions=versions,
         seen=standing >= _PAST,
         past=standing == _PAST,
-        current=np.fromiter((bool(row.current) for row in rows), np.bool_, len(rows)),
-        successor=_successors(rows),
-        trust=np.fromiter((row.trust_rank for row in rows), np.int64, len(rows)),
-        updated=tuple(row.updated for row in rows),
-        chunk_ids=np.arange(int(counts.sum())) - starts[owner] + first[owner],
+        current=np.array(by_name["current"], dtype=np.bool_),
+        successor=_successors(note_ids, standing, by_name["superseded_by"], by_note),
+        trust=np.array(by_name["trust_rank"], dtype=np.int64),
+        updated=by_name["updated"],
+        chunk_ids=np.arange(int(sizes.sum())) - starts[owner] + first[owner],
         starts=starts,
         owner=owner,
-        by_note=_by_note(rows),
+        by_note=by_note,
         withheld=withheld,
     )
-    for name in ("entry_ids", "versions", "seen", "past", "current", "successor", "chunk_ids"):
-        getattr(made, name).flags.writeable = False
+    for array in (made.entry_ids, versions, made.seen, made.past, made.current, made.successor):
+        array.flags.writeable = False
+    for array in (made.trust, made.chunk_ids, starts, owner):
+        array.flags.writeable = False
     return made
 
 
-def _by_note(rows: Sequence[Row[Any]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for position, row in enumerate(rows):
-        before = found.get(row.note_id)
-        if row.standing == _SEEN and (before is None or rows[before].version < row.version):
-            found[row.note_id] = position
-    return found
+def _by_note(
+    note_ids: Sequence[str], standing: NDArray[np.int64], versions: NDArray[np.int64]
+) -> dict[str, int]:
+    """The seen version of each note; where several hold at once, the newest."""
+    positions = np.flatnonzero(standing == _SEEN)
+    ordered = positions[np.argsort(versions[positions], kind="stable")].tolist()
+    return {note_ids[position]: position for position in ordered}
 
 
-def _successors(rows: Sequence[Row[Any]]) -> NDArray[np.int64]:
+def _successors(
+    note_ids: Sequence[str],
+    standing: NDArray[np.int64],
+    superseded_by: Sequence[str],
+    by_note: Mapping[str, int],
+) -> NDArray[np.int64]:
     """For each version, the seen one that took its place, along any chain of notes; else -1."""
-    seen = _by_note(rows)
-    after = {
-        row.note_id: row.superseded_by
-        for row in rows
-        if row.superseded_by and row.standing != _SEEN
-    }
-    found = np.full(len(rows), -1, dtype=np.int64)
-    for position, row in enumerate(rows):
-        if row.standing == _SEEN:
-            continue
-        note, met = row.note_id, set[str]()
-        while note and note not in seen and note not in met:
+    found = np.full(len(note_ids), -1, dtype=np.int64)
+    replaced = np.flatnonzero(standing != _SEEN).tolist()
+    after = {note_ids[at]: superseded_by[at] for at in replaced if superseded_by[at]}
+    for position in replaced:
+        note, met = note_ids[position], set[str]()
+        while note and note not in by_note and note not in met:
             met.add(note)
             note = after.get(note, "")
-        found[position] = seen.get(note, -1)
+        found[position] = by_note.get(note, -1)
     return found
 
 

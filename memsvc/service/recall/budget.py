@@ -16,7 +16,7 @@ LEAN_TITLE = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`tokens` as `count` counts them, and `chars`."""
+    """`tokens` as `count` counts them, and `chars`. `count` is asked again about the same texts."""
 
     tokens: int
     chars: int

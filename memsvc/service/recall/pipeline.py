@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -142,7 +143,7 @@ class Recall:
     def _limits(self, request: RecallRequest) -> Limits:
         whole = request.detail is Detail.FULL and request.budget > DEFAULT_BUDGET
         chars = request.budget * CHARS_A_TOKEN if whole else MAX_CHARS
-        return Limits(request.budget, chars, self._embedder.count_tokens)
+        return Limits(request.budget, chars, cache(self._embedder.count_tokens))
 
 
 def _good(ranking: Ranking) -> list[Ranked]:

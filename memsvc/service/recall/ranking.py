@@ -16,9 +16,9 @@ from memsvc.scope.proof import ReadScope
 
 __all__ = ["Ranked", "Ranking", "rank"]
 
-CANDIDATES = 100
-TIED_CANDIDATES = 400
-HOP_FROM = 20
+CANDIDATES = 60
+TIED_CANDIDATES = 240
+HOP_FROM = 10
 PAIR = 0.95
 """A linked pair scores this share of its mean cosine plus its larger coverage (memory-bench)."""
 OWN_PART = 0.15
@@ -121,11 +121,12 @@ class _Board:
         """Look into the best passages; True when the best answer's title is all that was asked."""
         weights, common = self._lexical.weights, self._lexical.common
         titles: dict[int, float] = {}
+        extra: dict[int, float] = {}
         for position in positions:
-            above, text = held.get(self._passage(position), (frozenset(), {}))
-            for term in common:
-                if term in above or term in text:
-                    self._words[position] += weights[term]
+            above, text = held.get(self._passage(position), (frozenset[str](), {}))
+            self._words[position] += sum(
+                weights[term] for term in common if term in above or term in text
+            )
             titles[position] = sum(weight for term, weight in weights.items() if term in above)
             length = 0.25 + 0.75 * sum(text.values()) / TYPICAL_LENGTH
             frequency = sum(
@@ -133,12 +134,11 @@ class _Board:
                 for term, weight in weights.items()
                 if term in text
             )
-            self._score[position] = (
-                fuse(self._close[position], self._words[position])
-                + TITLE * titles[position]
-                + FREQUENCY * frequency
-                + TRUST * self._visible.trust[position]
-            )
+            trust = float(self._visible.trust[position])
+            extra[position] = TITLE * titles[position] + FREQUENCY * frequency + TRUST * trust
+        self._score = fuse(self._close, self._words)
+        for position, more in extra.items():
+            self._score[position] += more
         leader = min(positions, key=self.order, default=-1)
         return titles.get(leader, 0.0) > 0.999
 
