@@ -4,9 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-import structlog
-
 from memsvc.errors import MemsvcError
+from memsvc.logs import logger
 
 __all__ = ["Background"]
 
@@ -14,7 +13,7 @@ IDLE_SECONDS = 2.0
 """How long a quiet vault is left alone between looks at its folder."""
 REST_AFTER_ERROR = 30.0
 
-_log = structlog.get_logger("memsvc.background")
+_log = logger("memsvc.background")
 
 
 class Background:

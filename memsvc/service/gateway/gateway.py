@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import structlog
-
 from memsvc.errors import (
     Denied,
     InvalidInput,
@@ -17,6 +15,7 @@ from memsvc.errors import (
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
+from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
@@ -35,7 +34,7 @@ __all__ = ["Gateway"]
 _REFUSALS = (Refused, InvalidInput, Denied, NotFound, StaleVersion)
 _RECORDED = ("rule", "tombstone", "argument", "count", "version")
 
-_log = structlog.get_logger("memsvc.gateway")
+_log = logger("memsvc.gateway")
 
 
 class Gateway:
