@@ -76,7 +76,7 @@ def lexical(
     owners = {term: _distinct(visible.owner[at]) for term, at in places.items()}
     total = int(visible.seen.sum())
     raw = {
-        term: idf(size // COMMON if term in common else int(visible.seen[at].sum()), total)
+        term: idf(min(most, total) if term in common else int(visible.seen[at].sum()), total)
         for term, at in owners.items()
     }
     whole = sum(raw.values())

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 __all__ = ["stem"]
 
+_FIXED = frozenset({"always", "lens", "news", "series", "species"})
 _PLAIN = re.compile(r"[a-z]{4,40}")
 _MEASURE = re.compile(r"[aeiouy]+[^aeiouy]")
 _VOWEL = re.compile(r"[aeiouy]")
@@ -20,7 +21,7 @@ _SHORT = re.compile(r"^[^aeiou]*[aeiouy][^aeiouwxy]$")
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """The stem of a lower-case word."""
-    if not _PLAIN.fullmatch(word):
+    if not _PLAIN.fullmatch(word) or word in _FIXED:
         return word
     word = _tense(_plural(word))
     for suffix in ("ly", "ment", "ness"):

@@ -1,0 +1,220 @@
+"""Which versions a read may see: status, validity, what was recorded when, and what leads on."""
+
+from pathlib import Path
+
+import pytest
+
+from memsvc.index import writer
+from memsvc.index.values import Filters
+from memsvc.index.visible import visible
+from memsvc.model.vocabulary import Kind, Status, Trust
+from tests.unit.index.place import NOW, Place, reading, scope
+
+JAN, FEB, MAR, APR = (f"2026-{month:02}-01T00:00:00.000000Z" for month in (1, 2, 3, 4))
+MID_JAN, MID_FEB, MID_MAR, MID_APR = (
+    f"2026-{month:02}-15T00:00:00.000000Z" for month in (1, 2, 3, 4)
+)
+FUTURE = "2027-06-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    "status", [Status.PROPOSED, Status.DISPUTED, Status.RETRACTED, Status.REJECTED]
+)
+@pytest.mark.parametrize(
+    "filters",
+    [{}, {"history": True}, {"as_of": MID_FEB}, {"known_at": MID_FEB}, {"as_of": JAN, "history": True}],
+)  # fmt: skip
+def test_what_is_withheld_is_seen_in_no_mode(
+    place: Place, status: Status, filters: dict[str, object]
+) -> None:
+    place.put("HIDDEN", "text", status=status)
+    place.put("OPEN", "text")
+    assert place.seen(**filters) == [("OPEN", 1)]
+
+
+def test_validity_is_half_open(place: Place) -> None:
+    place.put("A", "text", valid_from=FEB, valid_to=MAR)
+    place.put("ALWAYS", "text", recorded_from=JAN)
+    for moment, there in ((MID_JAN, False), (FEB, True), (MID_FEB, True), (MAR, False)):
+        assert (("A", 1) in place.seen(as_of=moment)) is there
+        assert (("A", 1) in place.seen(now=moment)) is there
+        assert ("ALWAYS", 1) in place.seen(now=moment)
+    assert place.visible(now=MID_JAN).withheld == {"not_yet_valid": 1}
+    assert place.visible(now=MID_APR).withheld == {"expired": 1}
+
+
+def put_changed(place: Place) -> None:
+    """True since January; in March somebody tells that it is otherwise since February."""
+    place.put(
+        "N", "old value", valid_from=JAN, valid_to=FEB, ended_at=MAR, end_mode="changed",
+        recorded_from=JAN, latest=False,
+    )  # fmt: skip
+    place.put("N", "new value", version=2, valid_from=FEB, recorded_from=MAR)
+
+
+def put_wrong(place: Place) -> None:
+    place.put(
+        "N", "wrong value", recorded_from=JAN, recorded_to=MAR, end_mode="wrong", latest=False
+    )
+    place.put("N", "right value", version=2, recorded_from=MAR)
+
+
+def put_amended(place: Place) -> None:
+    place.put("N", "a typpo", recorded_from=JAN, recorded_to=MAR, end_mode="amend", latest=False)
+    place.put("N", "a typo", version=2, recorded_from=MAR)
+
+
+def put_superseded(place: Place) -> None:
+    place.put(
+        "OLD", "old value", valid_to=MAR, ended_at=MAR, recorded_from=JAN, end_mode="superseded",
+        status=Status.SUPERSEDED, superseded_by="N",
+    )  # fmt: skip
+    place.put("N", "new value", recorded_from=MAR, valid_from=MAR)
+
+
+@pytest.mark.parametrize(
+    ("put", "filters", "expected"),
+    [
+        (put_changed, {}, [("N", 2)]),
+        (put_changed, {"as_of": MID_JAN}, [("N", 1)]),
+        (put_changed, {"as_of": MID_FEB}, [("N", 2)]),
+        (put_changed, {"known_at": MID_FEB}, [("N", 1)]),
+        (put_changed, {"known_at": MID_APR}, [("N", 2)]),
+        (put_changed, {"as_of": MID_FEB, "known_at": MID_FEB}, [("N", 1)]),
+        (put_changed, {"as_of": MID_JAN, "known_at": MID_APR}, [("N", 1)]),
+        (put_changed, {"history": True}, [("N", 1), ("N", 2)]),
+        (put_wrong, {}, [("N", 2)]),
+        (put_wrong, {"as_of": MID_JAN}, [("N", 2)]),
+        (put_wrong, {"known_at": MID_FEB}, [("N", 1)]),
+        (put_wrong, {"known_at": MID_FEB, "history": True}, [("N", 1)]),
+        (put_wrong, {"history": True}, [("N", 2)]),
+        (put_wrong, {"history": True, "as_of": MID_JAN}, [("N", 2)]),
+        (put_amended, {}, [("N", 2)]),
+        (put_amended, {"as_of": MID_JAN}, [("N", 2)]),
+        (put_amended, {"known_at": MID_FEB}, [("N", 1)]),
+        (put_amended, {"history": True}, [("N", 1), ("N", 2)]),
+        (put_superseded, {}, [("N", 1)]),
+        (put_superseded, {"as_of": MID_FEB}, [("OLD", 1)]),
+        (put_superseded, {"known_at": MID_FEB}, [("OLD", 1)]),
+        (put_superseded, {"as_of": MID_APR}, [("N", 1)]),
+        (put_superseded, {"history": True}, [("N", 1), ("OLD", 1)]),
+    ],
+)
+def test_time_decides_which_version_is_seen(
+    place: Place, put: object, filters: dict[str, object], expected: list[tuple[str, int]]
+) -> None:
+    assert callable(put)
+    put(place)
+    assert place.seen(**filters) == expected
+
+
+@pytest.mark.guarantee("C4")
+def test_a_replaced_note_with_an_unknown_end_is_never_seen_as_true_then(place: Place) -> None:
+    place.put("OLD", "old", status=Status.SUPERSEDED, superseded_by="N")
+    place.put("N", "new")
+    for filters in ({}, {"as_of": MID_FEB}, {"as_of": NOW}):
+        assert place.seen(**filters) == [("N", 1)]
+    found = place.visible(history=True)
+    assert dict(zip(found.note_ids, found.current.tolist(), strict=True)) == {
+        "OLD": False,
+        "N": True,
+    }
+
+
+@pytest.mark.guarantee("C4")
+def test_successors_are_followed_along_chains_and_out_of_circles(place: Place) -> None:
+    place.put("A", "a", status=Status.SUPERSEDED, superseded_by="B")
+    place.put("B", "b", status=Status.SUPERSEDED, superseded_by="C")
+    place.put("C", "c")
+    place.put("X", "x", status=Status.SUPERSEDED, superseded_by="Y")
+    place.put("Y", "y", status=Status.SUPERSEDED, superseded_by="X")
+    place.put("GONE", "g", status=Status.SUPERSEDED, superseded_by="NOBODY")
+    found = place.visible()
+    leads = {
+        note: found.note_ids[after] if after >= 0 else ""
+        for note, after in zip(found.note_ids, found.successor.tolist(), strict=True)
+    }
+    assert leads == {"A": "C", "B": "C", "C": "", "X": "", "Y": "", "GONE": ""}
+    assert place.seen() == [("C", 1)]
+
+
+@pytest.mark.guarantee("C4", "S1")
+def test_a_successor_in_another_scope_or_withheld_leads_nowhere(place: Place) -> None:
+    place.put("A", "a", status=Status.SUPERSEDED, superseded_by="B")
+    place.put("B", "b", project="osprey")
+    place.put("C", "c", status=Status.SUPERSEDED, superseded_by="D")
+    place.put("D", "d", status=Status.PROPOSED)
+    assert place.visible().successor.tolist() == [-1, -1]
+    both = place.visible(scope(), scope("osprey"))
+    assert [both.note_ids[at] for at in both.successor.tolist() if at >= 0] == ["B"]
+
+
+def test_filters_narrow_what_is_seen(place: Place) -> None:
+    place.put("A", "a", kind=Kind.DECISION, trust=Trust.VERIFIED, tags=("Work/Plan", "x"))
+    place.put("B", "b", kind=Kind.FACT, trust=Trust.HUMAN, tags=("workshop",))
+    place.put("C", "c")
+    assert place.seen() == [("A", 1), ("B", 1), ("C", 1)]
+    assert place.seen(kinds=(Kind.DECISION,)) == [("A", 1)]
+    assert place.seen(kinds=(Kind.DECISION, Kind.FACT)) == [("A", 1), ("B", 1)]
+    assert place.seen(min_trust=Trust.HUMAN) == [("A", 1), ("B", 1)]
+    assert place.seen(min_trust=Trust.VERIFIED) == [("A", 1)]
+    assert place.seen(tags=("work",)) == [("A", 1)]
+    assert place.seen(tags=("#work/plan", "X")) == [("A", 1)]
+    assert place.seen(tags=("x", "workshop")) == []
+
+
+@pytest.mark.guarantee("S1")
+def test_withheld_counts_are_of_the_scope_alone(place: Place) -> None:
+    place.put("A", "a", status=Status.PROPOSED)
+    place.put("B", "b", status=Status.PROPOSED, project="osprey")
+    place.put("C", "c", status=Status.DISPUTED, project="osprey")
+    assert place.visible().withheld == {"proposed": 1}
+    assert place.visible(scope("osprey")).withheld == {"proposed": 1, "disputed": 1}
+    assert place.visible(scope("nowhere")).withheld == {}
+
+
+@pytest.mark.guarantee("S1", "W4")
+def test_a_remembered_set_follows_writes_of_another_process(place: Place, tmp_path: Path) -> None:
+    other = Place(tmp_path / "memsvc.db")
+    assert place.seen() == []
+    other.put("A", "a")
+    assert place.seen() == [("A", 1)]
+    with other.database.write() as connection:
+        writer.update_state(connection, "A", 1, status=Status.PROPOSED)
+    assert place.seen() == []
+    with other.database.write() as connection:
+        writer.update_state(connection, "A", 1, status=Status.ACTIVE)
+    assert place.seen() == [("A", 1)]
+    with other.database.write() as connection:
+        writer.rename(connection, "A", "osprey/A.md", scope("osprey"))
+    assert (place.seen(), place.seen(scope("osprey"))) == ([], [("A", 1)])
+    with other.database.write() as connection:
+        writer.remove_note(connection, "A")
+    assert place.seen(scope("osprey")) == []
+    other.database.close()
+
+
+def test_a_write_that_is_rolled_back_leaves_nothing_remembered(place: Place) -> None:
+    place.put("A", "a")
+
+    def fail() -> None:
+        with place.database.write() as connection:
+            writer.update_state(connection, "A", 1, status=Status.PROPOSED)
+            assert not visible(reading(scope()), connection, Filters(now=NOW)).seen.any()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert place.seen() == [("A", 1)]
+    place.put("B", "b")
+    assert place.seen() == [("A", 1), ("B", 1)]
+
+
+def test_a_remembered_set_ends_when_a_validity_begins_or_ends(place: Place) -> None:
+    place.put("A", "a", valid_from=FEB, valid_to=MAR)
+    place.put("B", "b")
+    for now, expected in (
+        (MID_JAN, [("B", 1)]), (MID_FEB, [("A", 1), ("B", 1)]), (MAR, [("B", 1)]),
+        (FEB, [("A", 1), ("B", 1)]), (JAN, [("B", 1)]), (FUTURE, [("B", 1)]),
+    ):  # fmt: skip
+        assert place.seen(now=now) == expected

@@ -1,0 +1,147 @@
+"""Putting in and taking out: exact, in one transaction, and the same in any order."""
+
+import itertools
+
+import pytest
+from sqlalchemy import text
+
+from memsvc.index import schema, writer
+from memsvc.model.vocabulary import Status, Trust
+from tests.fakes import FakeEmbedder
+from tests.unit.index.place import Place, reading, scope
+
+
+def rows(place: Place) -> dict[str, int]:
+    tables = (*(table.name for table in schema.metadata.sorted_tables), "index_fts")
+    with place.database.read() as connection:
+        return {
+            name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()  # noqa: S608 - our names
+            for name in tables
+        }
+
+
+def matches(place: Place, word: str) -> int:
+    with place.database.read() as connection:
+        found = connection.execute(
+            text("SELECT count(*) FROM index_fts WHERE index_fts MATCH :word"), {"word": word}
+        )
+        return int(found.scalar_one())
+
+
+def test_removing_a_note_leaves_no_row_and_no_word(place: Place) -> None:
+    place.embedder = FakeEmbedder()
+    before = rows(place)
+    place.put("A", "unusual words " * 100, tags=("t",), links=("B",))
+    place.put("A", "other words", version=2)
+    assert rows(place)["index_vector"] > 3
+    assert matches(place, "unusu OR unusual") > 0
+    with place.database.write() as connection:
+        writer.remove_note(connection, "A")
+    assert rows(place) == {**before, "index_scope": 1}
+    assert matches(place, "unusu OR unusual OR word OR t") == 0
+    with place.database.write() as connection:
+        connection.execute(text("INSERT INTO index_fts(index_fts) VALUES ('integrity-check')"))
+
+
+def test_putting_a_version_again_replaces_it(place: Place) -> None:
+    first = place.put("A", "before", links=("X",))
+    second = place.put("A", "after")
+    assert place.seen() == [("A", 1)]
+    assert not {one.chunk_id for one in first} & {one.chunk_id for one in second}
+    assert (matches(place, "befor"), matches(place, "after")) == (0, 1)
+    assert rows(place)["index_link"] == 0
+
+
+def test_one_version_can_go_and_the_others_stay(place: Place) -> None:
+    place.put("A", "one", recorded_to="2026-02-01T00:00:00.000000Z", end_mode="amend", latest=False)
+    place.put("A", "two", version=2)
+    with place.database.write() as connection:
+        writer.remove_version(connection, "A", 1)
+    assert place.seen(history=True) == [("A", 2)]
+
+
+def test_unchanged_passages_keep_their_vectors(place: Place) -> None:
+    place.embedder = FakeEmbedder()
+    place.put("A", "# One\n\nThe same text as ever.\n\n# Two\n\nThe old text of it.")
+    place.embedder = None
+    place.put("A", "# One\n\nThe same text as ever.\n\n# Two\n\nA new text of it.", version=2)
+    model = FakeEmbedder().model_id
+    with place.database.read() as connection:
+        left = writer.chunks_without_vector(connection, model, limit=10)
+        assert writer.count_without_vector(connection, model) == 1
+    assert [one.text for one in left] == ["A\nTwo\nA new text of it."]
+    place.put("B", "# One\n\nThe same text as ever.", title="A")
+    with place.database.read() as connection:
+        assert writer.count_without_vector(connection, model) == 2  # never those of another note
+
+
+def test_what_waits_for_vectors_is_given_out_in_batches(place: Place) -> None:
+    chunks = [place.put(f"N{number}", f"text {number}")[0] for number in range(5)]
+    embedder = FakeEmbedder()
+    given: list[int] = []
+    while True:
+        with place.database.read() as connection:
+            after = given[-1] if given else 0
+            batch = writer.chunks_without_vector(connection, "m", 2, after=after)
+        if not batch:
+            break
+        given += [one.chunk_id for one in batch]
+        matrix = embedder.embed_passages([one.text for one in batch])
+        with place.database.write() as connection:
+            ids = [one.chunk_id for one in batch]
+            writer.put_vectors(connection, "m", [*ids, 999_999][: len(matrix)], matrix)
+    assert given == [one.chunk_id for one in chunks]
+    assert rows(place)["index_vector"] == 5
+    with place.database.write() as connection:
+        writer.put_vectors(connection, "m", [999_999], embedder.embed_passages(["gone"]))
+        writer.put_vectors(connection, "m", given[:1], embedder.embed_passages(["again"]))
+    assert rows(place)["index_vector"] == 5
+
+
+def test_state_changes_in_place_and_nothing_else_does(place: Place) -> None:
+    place.put("A", "text")
+    with place.database.write() as connection:
+        writer.update_state(connection, "A", 1, trust=Trust.VERIFIED, latest=True)
+        with pytest.raises(TypeError):
+            writer.update_state(connection, "A", 1, path="elsewhere.md")
+        writer.update_state(connection, "NOBODY", 1, status=Status.PROPOSED)
+    assert place.seen(min_trust=Trust.VERIFIED) == [("A", 1)]
+
+
+def test_links_can_be_set_later(place: Place) -> None:
+    from memsvc.index import reader  # what shows them
+
+    place.put("A", "text")
+    place.put("B", "text")
+    with place.database.write() as connection:
+        writer.set_links(connection, "A", ["B", "B"])
+    with place.database.read() as connection:
+        out, _ = reader.links_of(reading(scope()), connection, "A")
+    assert [one.id for one in out] == ["B"]
+
+
+def test_an_index_of_another_version_is_made_anew(place: Place) -> None:
+    place.put("A", "text")
+    with place.database.write() as connection:
+        assert not schema.ensure(connection)
+        connection.execute(schema.state.update().values(schema_version=0))
+        assert not schema.current(connection)
+        assert schema.ensure(connection)
+        assert schema.current(connection)
+    assert place.seen() == []
+    place.put("A", "text")
+    assert place.seen() == [("A", 1)]
+
+
+def test_every_text_can_be_stored(place: Place) -> None:
+    odd = "\x00 \ud800 \u202e 🚀 " + "ก" * 50
+    place.put("A", odd, title=odd, tags=(odd,), source=(odd,), reason=odd, author=odd)
+    assert place.seen() == [("A", 1)]
+
+
+def test_no_two_scopes_share_a_key() -> None:
+    from memsvc.index.sqlite_fts import scope_key  # the subject
+
+    names = ["a", "b", "a/b", "ab", "A", "", "a\x00b"]
+    keys = {scope_key(scope(p, v)) for p, v in itertools.product(names[:6], names[:6])}
+    assert len(keys) == 36
