@@ -181,7 +181,7 @@ async def _model_ready(client: Client) -> None:
     for _ in range(200):
         reply = await client.call_tool("scopes", {})
         state = _data(reply)["index"]
-        if state["model"] == "ready" and not state["without_vector"]:
+        if state["model"] == "ready" and state["vectors"] >= state["passages"]:
             return
         await asyncio.sleep(0.1)
 

@@ -47,9 +47,6 @@ class Settings(BaseModel):
     embedder: Literal["packaged", "none"] = Field(
         default="packaged", description="Model for meaning search; 'none' leaves only words."
     )
-    start_timeout: int = Field(
-        default=30, ge=1, le=600, description="Seconds a call waits for the home to open."
-    )
     log_level: LogLevel = Field(default="warning", description="Least level that is logged.")
     log_format: LogFormat = Field(
         default="auto", description="'auto' is console on a terminal, else JSON lines."

@@ -55,7 +55,6 @@ def test_an_empty_variable_counts_as_not_given(tmp_path: Path) -> None:
         ('embedder = "gpt"\n', "'embedder' in memsvc.toml"),
         ("vault = 5\n", "'vault' in memsvc.toml"),
         ('principal = "robot:x"\n', "use kind:name"),
-        ("start_timeout = 0\n", "'start_timeout'"),
         ("[vault]\nname = 1\n", "'vault' in memsvc.toml"),
     ],
 )
