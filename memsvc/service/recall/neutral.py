@@ -13,7 +13,7 @@ _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,2000}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[PX^_][^\x1b]{0,2000}\x1b\\|\x1b[ -/]*[0-~]"
 )
-_OPENERS = re.compile("[<\u2039\u2329\u276c\u276e\u3008\ufe64\uff1c\u02c2\u1438\u16b2]")
+_OPENERS = re.compile("[<\u2039\u2329\u276c\u276e\u3008\ufe64\uff1c\u02c2\u27e8\u2770\u1438\u16b2]")
 _LOOKALIKES = str.maketrans(
     {
         "\u0430": "a", "\u03b1": "a", "\u0251": "a",

@@ -34,7 +34,8 @@ def render_recall(reply: RecallReply) -> str:
         render_hit(number, hit, several=several) for number, hit in enumerate(reply.hits, start=1)
     ]
     if reply.abstained:
-        lines.append(f"Nothing good enough: {_line(reply.reason, 60 if lean else 300)}")
+        why = "" if lean else f": {_line(reply.reason, 300)}"
+        lines.append(f"Nothing good enough{why}")
     elif not reply.hits:
         lines.append("Cut: a larger budget is needed.")
     if not lean:
