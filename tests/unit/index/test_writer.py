@@ -145,3 +145,18 @@ def test_no_two_scopes_share_a_key() -> None:
     names = ["a", "b", "a/b", "ab", "A", "", "a\x00b"]
     keys = {scope_key(scope(p, v)) for p, v in itertools.product(names[:6], names[:6])}
     assert len(keys) == 36
+
+
+@pytest.mark.guarantee("S1")
+def test_full_text_itself_answers_within_the_scopes_named(place: Place) -> None:
+    from memsvc.index.sqlite_fts import matching, scope_key  # the subject
+
+    own = place.put("A", "falcon")[0].chunk_id
+    other = place.put("B", "falcon", project="osprey")[0].chunk_id
+    keys = [scope_key(scope()), scope_key(scope("osprey"))]
+    with place.database.read() as connection:
+        assert matching(connection, keys[:1], "falcon", most=-1).tolist() == [own]
+        assert matching(connection, keys[1:], "falcon", most=-1).tolist() == [other]
+        assert matching(connection, keys, "falcon", most=-1).tolist() == [own, other]
+        assert matching(connection, keys, "falcon", most=1).tolist() == [own]
+        assert matching(connection, keys, "osprey", most=-1).tolist() == []
