@@ -62,10 +62,11 @@ def take(
     arrival: Arrival,
     *,
     missing: dict[str, FileRecord],
-) -> NoteId:
-    """Take one file in; `missing` are remembered files that are not on disk (a move takes one out).
+) -> FileRecord:
+    """Take one file in; what is to be remembered of it.
 
-    Runs inside the caller's transaction, under the vault's lock.
+    `missing` are remembered files that are not on disk (a move takes one out). Runs inside the
+    caller's transaction, under the vault's lock.
     """
     known = registry.note_at(connection, vault.name, arrival.path)
     if known is None:
@@ -78,9 +79,7 @@ def take(
         note_id = _adopt(connection, parts, vault, arrival)
     else:
         note_id = _edit(connection, parts, arrival, known)
-    record = replace(arrival.signature, note_id=note_id)
-    ledger.set_file_states(connection, vault=vault.name, records=[record])
-    return note_id
+    return replace(arrival.signature, note_id=note_id)
 
 
 def _moved(

@@ -319,7 +319,8 @@ class Scanner:
                     take(connection, self._parts, vault, arrival, missing=missing)
                     for arrival in arrivals
                 ]
-                relink(connection, vault, taken)
+                ledger.set_file_states(connection, vault=vault.name, records=taken)
+                relink(connection, vault, [record.note_id for record in taken])
         return len(arrivals)
 
     def _read(
