@@ -284,7 +284,7 @@ class MemoryService(Stewardship):
             if self._background is not None:
                 self._background.poke()
         notices += [f"folder {name} cannot be read" for name in report.unreadable[:3]]
-        if self._background is None:
+        if self._background is None and (first or report.taken):
             self._embed_now()
         return notices
 
