@@ -176,16 +176,16 @@ def test_the_old_text_of_a_changed_note_leads_to_the_new_one(desk: Desk) -> None
 
 @pytest.mark.guarantee("C4")
 def test_history_shows_replaced_notes_marked_and_below_what_replaced_them(desk: Desk) -> None:
-    desk.place.put("NEW", "Due in April after all.", title="Deadline moved", valid_from=FEB)
+    desk.place.put("ZNEW", "Due in April after all.", title="Deadline moved", valid_from=FEB)
     desk.place.put(
         "OLD", "The marmalade deadline is in March.", title="Marmalade deadline", valid_to=FEB,
-        ended_at=FEB, end_mode="superseded", status=Status.SUPERSEDED, superseded_by="NEW",
+        ended_at=FEB, end_mode="superseded", status=Status.SUPERSEDED, superseded_by="ZNEW",
     )  # fmt: skip
     reply = desk.ask("marmalade deadline march", history=True)
-    assert [(hit.id, hit.current) for hit in reply.hits] == [("NEW", True), ("OLD", False)]
+    assert [(hit.id, hit.current) for hit in reply.hits] == [("ZNEW", True), ("OLD", False)]
     assert "NOT CURRENT" in render_recall(reply)
-    assert "superseded by: NEW" in render_recall(reply)
-    assert desk.ids("marmalade deadline march") == ["NEW"]
+    assert "superseded by: ZNEW" in render_recall(reply)
+    assert desk.ids("marmalade deadline march") == ["ZNEW"]
 
 
 def test_a_version_that_says_the_same_is_not_told_twice(desk: Desk) -> None:

@@ -172,15 +172,9 @@ class _Board:
                 self._live.discard(position)
 
     def listed(self) -> list[Ranked]:
-        """What may be shown, best first, nothing replaced above its successor."""
+        """What may be shown, best first; of equals, what was replaced comes last."""
         seen = self._visible
-        order = sorted(self._live, key=self._fully)
-        placed: dict[int, None] = {}
-        for position in order:
-            successor = int(seen.successor[position])
-            if seen.past[position] and successor in self._live:
-                placed.setdefault(successor)
-            placed.setdefault(position)
+        placed = sorted(self._live, key=self._fully)
         return [
             Ranked(
                 position=position,
