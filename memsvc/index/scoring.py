@@ -1,6 +1,7 @@
 """One number for how well a version answers: closeness of meaning plus the weight of shared words.
 
-Measured on memory-bench (recall@5): this sum .91, reciprocal rank fusion .83, words alone .77.
+The weights come from a prototype on memory-bench, where such a sum beat reciprocal rank fusion by
+four to seven points of recall@5.
 """
 
 import numpy as np
