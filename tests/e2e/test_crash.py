@@ -14,7 +14,9 @@ from memsvc.model.requests import ReadRequest
 from tests.e2e.soundness import check_sound
 from tests.service.world import World, agent
 
-MOST_STEPS = 60
+MOST_STEPS = 200
+
+pytestmark = pytest.mark.timeout(400)
 
 
 class Killer:
