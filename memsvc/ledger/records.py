@@ -6,6 +6,7 @@ from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import NoteId, ProjectSlug, Status, Trust, VaultName
 
 __all__ = [
+    "GONE",
     "FileOperation",
     "FileRecord",
     "NoteRecord",
@@ -13,6 +14,9 @@ __all__ = [
     "VaultRecord",
     "VersionRecord",
 ]
+
+GONE = (Status.RETRACTED, Status.REJECTED)
+"""A note that stands so is found by nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,11 @@ class NoteRecord:
     def scope(self) -> Scope:
         """The scope the note belongs to."""
         return Scope(self.vault, self.project)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the note is out of every reader's sight and its path is free."""
+        return self.status in GONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,3 +153,8 @@ class FileRecord:
     inode: int
     seen_ns: int
     content_hash: str
+
+    @property
+    def look(self) -> tuple[int, int, int, int]:
+        """Size, times and inode: equal for a file that nobody touched."""
+        return (self.size, self.mtime_ns, self.ctime_ns, self.inode)

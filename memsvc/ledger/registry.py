@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 
 from memsvc.ledger import tables
 from memsvc.ledger.records import (
+    GONE,
     FileOperation,
     FileRecord,
     NoteRecord,
@@ -31,7 +32,6 @@ __all__ = [
     "notes_of",
     "operations",
     "path_taken",
-    "projects_of",
     "remembered_reply",
     "same_text",
     "scopes_with_events",
@@ -42,7 +42,7 @@ __all__ = [
     "versions_of",
 ]
 
-_GONE = (Status.RETRACTED.value, Status.REJECTED.value)
+_GONE = tuple(status.value for status in GONE)
 _BATCH = 400
 
 
@@ -56,15 +56,6 @@ def vault_named(connection: Connection, name: str) -> VaultRecord | None:
     """The vault of that exact name."""
     row = connection.execute(select(tables.vault).where(tables.vault.c.name == name)).first()
     return _vault(row) if row else None
-
-
-def projects_of(connection: Connection, vault: VaultName) -> list[ProjectSlug]:
-    """The projects that notes of the vault belong to."""
-    table = tables.note
-    rows = connection.execute(
-        select(table.c.project).where(table.c.vault == vault).distinct().order_by(table.c.project)
-    )
-    return [ProjectSlug(row.project) for row in rows]
 
 
 def scopes_with_events(connection: Connection, vault: VaultName) -> list[ProjectSlug]:

@@ -6,11 +6,11 @@ from memsvc.errors import NotFound
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VaultRecord
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, PrincipalKind, Role, Status
+from memsvc.model.vocabulary import SHARED, PrincipalKind, Role
 from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
 
-__all__ = ["NO_NOTE", "note_for", "oversight", "reads", "vault_of", "writes"]
+__all__ = ["NO_NOTE", "note_for", "oversight", "readable_note", "reads", "vault_of", "writes"]
 
 NO_NOTE = "no note with that id in this scope; `recall` shows the ids of notes you may use"
 """The one wording for unknown, forgotten and out of scope."""
@@ -53,6 +53,14 @@ def writes(
     )
 
 
+def readable_note(scope: ReadScope, connection: Connection, note_id: str) -> NoteRecord:
+    """A living note of the scope. Unknown, forgotten and out of scope raise the same NotFound."""
+    record = registry.find_note(connection, note_id.strip().upper())
+    if record is None or record.gone or record.scope not in scope:
+        raise NotFound(NO_NOTE)
+    return record
+
+
 def note_for(
     connection: Connection, caller: Caller, note_id: str, *, need: Role = Role.WRITER
 ) -> tuple[WriteScope, NoteRecord]:
@@ -60,11 +68,7 @@ def note_for(
 
     Unknown, forgotten and out of scope raise the same NotFound.
     """
-    record = registry.find_note(connection, note_id.strip().upper())
-    readable = reads(connection, caller)
-    gone = record is not None and record.status in (Status.RETRACTED, Status.REJECTED)
-    if record is None or gone or record.scope not in readable:
-        raise NotFound(NO_NOTE)
+    record = readable_note(reads(connection, caller), connection, note_id)
     scope = writes(connection, caller, vault=record.vault, project=record.project, need=need)
     return scope, record
 

@@ -14,6 +14,7 @@ from memsvc.errors import InvalidInput, MemsvcError, NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.index import schema
 from memsvc.ledger import migrate, registry
+from memsvc.ledger.records import FileRecord
 from memsvc.model.identity import Caller
 from memsvc.model.replies import (
     CorrectReply,
@@ -35,6 +36,7 @@ from memsvc.model.requests import (
     SaveRequest,
 )
 from memsvc.model.vocabulary import SaveOutcome, VaultName
+from memsvc.notes import disk
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.background import Background
@@ -42,7 +44,7 @@ from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
 from memsvc.service.recall import Recall
 from memsvc.service.stewardship import Progress, Stewardship, events_of
-from memsvc.service.views import note_view, readable_note
+from memsvc.service.views import note_view
 
 __all__ = ["MemoryService"]
 
@@ -50,7 +52,6 @@ SCAN_SECONDS = 0.25
 """How long a read looks for changed files before it answers with what it has."""
 FIRST_SCAN_SECONDS = 5.0
 EMBED_BATCH = 64
-MOST_EVENTS = 200
 TRIES = 3
 FLUSH_AT = 50
 
@@ -234,7 +235,7 @@ class MemoryService(Stewardship):
         self._look(caller.vault)
         with self._database.read() as connection:
             scope = access.reads(connection, caller)
-            note = readable_note(scope, connection, request.id)
+            note = access.readable_note(scope, connection, request.id)
         self._gateway.refresh(caller.vault, [note.path])
         with self._database.read() as connection:
             return note_view(access.reads(connection, caller), connection, request)
@@ -334,18 +335,8 @@ class MemoryService(Stewardship):
             self._gateway.note_recalls(rows)
 
 
-def _as_remembered(path: Path, state: object) -> bool:
-    from memsvc.ledger.records import FileRecord
-
-    if not isinstance(state, FileRecord):
-        return False
+def _as_remembered(path: Path, state: FileRecord | None) -> bool:
     try:
-        found = path.stat()
+        return state is not None and state.look == tuple(disk.signature(path))
     except OSError:
         return False
-    return (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
-        found.st_size,
-        found.st_mtime_ns,
-        found.st_ctime_ns,
-        found.st_ino,
-    )

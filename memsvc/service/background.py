@@ -42,11 +42,6 @@ class Background:
         if self._thread is not None:
             self._thread.join(timeout=5)
 
-    @property
-    def stopping(self) -> bool:
-        """Whether the work at hand should end early."""
-        return self._stop.is_set()
-
     def _run(self) -> None:
         while not self._stop.is_set():
             self._wake.clear()

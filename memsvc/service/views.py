@@ -12,23 +12,14 @@ from memsvc.model.replies import NoteView, VersionView
 from memsvc.model.requests import ReadRequest
 from memsvc.model.vocabulary import Status
 from memsvc.scope.proof import ReadScope
-from memsvc.service.access import NO_NOTE
+from memsvc.service.access import readable_note
 from memsvc.service.gateway.drafts import shown
 from memsvc.service.gateway.indexing import document_of, resolve
 
 if TYPE_CHECKING:
     from memsvc.notes.document import Document
 
-__all__ = ["note_view", "readable_note"]
-
-
-def readable_note(scope: ReadScope, connection: Connection, note_id: str) -> NoteRecord:
-    """A note of the scope that is not gone. Unknown, forgotten and out of scope raise one NotFound."""
-    note = registry.find_note(connection, note_id.strip().upper())
-    gone = note is not None and note.status in (Status.RETRACTED, Status.REJECTED)
-    if note is None or gone or note.scope not in scope:
-        raise NotFound(NO_NOTE)
-    return note
+__all__ = ["note_view"]
 
 
 def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) -> NoteView:

@@ -25,6 +25,7 @@ __all__ = [
     "version_of",
     "whole_second",
     "with_event",
+    "without_fraction",
 ]
 
 
@@ -55,7 +56,12 @@ def instant(text: str, *, argument: str) -> str:
 
 def whole_second(now: datetime) -> str:
     """The present instant as frontmatter can hold it: without fractions."""
-    return stamp(now.replace(microsecond=0))
+    return without_fraction(stamp(now))
+
+
+def without_fraction(text: str) -> str:
+    """A stamp cut to its whole second."""
+    return f"{text[:19]}.000000Z"
 
 
 def shown(text: str) -> str:

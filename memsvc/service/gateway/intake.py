@@ -114,7 +114,7 @@ def _returned(connection: Connection, vault: VaultRecord, arrival: Arrival) -> N
                 return None
     if record is None or record.vault != vault.name:
         return None
-    return record if record.status in (Status.RETRACTED, Status.REJECTED) else None
+    return record if record.gone else None
 
 
 def _move(
@@ -233,11 +233,10 @@ def _adopt(connection: Connection, parts: Parts, vault: VaultRecord, arrival: Ar
 def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteRecord) -> NoteId:
     """The file of a known note has another text, or is back."""
     previous = registry.find_version(connection, note.note_id, note.version)
-    gone = note.status in (Status.RETRACTED, Status.REJECTED)
-    if previous is not None and not gone and _same(previous, arrival, note):
+    if previous is not None and not note.gone and _same(previous, arrival, note):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
-    compared = None if gone or note.withheld else previous
+    compared = None if note.gone or note.withheld else previous
     withheld, detail = _judge(connection, parts, note.scope, arrival, compared)
     now = stamp(parts.clock.now())
     changed = replace(

@@ -25,7 +25,7 @@ from memsvc.notes.paths import resolve_note
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["Pending", "Staging", "file_record", "finish", "settle"]
+__all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"]
 
 
 @dataclass(slots=True)
@@ -212,6 +212,13 @@ def file_record(root: Path, path: str, *, note_id: NoteId, content_hash: str) ->
         found = disk.signature(root / path)
     except FileNotFoundError:
         return None
+    return remembered(path, found, note_id=note_id, content_hash=content_hash)
+
+
+def remembered(
+    path: str, found: disk.FileSignature, *, note_id: NoteId, content_hash: str
+) -> FileRecord:
+    """What is kept of a file that was read just now."""
     return FileRecord(
         path=path,
         note_id=note_id,

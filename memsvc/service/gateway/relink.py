@@ -11,6 +11,7 @@ from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord
 from memsvc.model.vocabulary import NoteId, Status
+from memsvc.service.gateway.drafts import without_fraction
 from memsvc.service.gateway.indexing import document_of, fold, index_version, names_of, resolve
 
 __all__ = ["relink"]
@@ -71,7 +72,7 @@ def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str]
             or old.status is not Status.ACTIVE
         ):
             continue
-        ended = {"valid_to": _second(now), "ended_at": now, "end_mode": "superseded"}
+        ended = {"valid_to": without_fraction(now), "ended_at": now, "end_mode": "superseded"}
         ledger.end_version(connection, old.note_id, old.version, **ended)
         ledger.update_note(
             connection,
@@ -88,8 +89,3 @@ def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str]
             superseded_by=note.note_id,
             **ended,
         )
-
-
-def _second(text: str) -> str:
-    """The stamp without its fraction."""
-    return f"{text[:19]}.000000Z"

@@ -63,8 +63,7 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
         with parts.database.read() as connection:
             vault, root = root_of(connection, scope.scope.vault)
         settle(parts, vault)
-        if not root.is_dir():
-            scanner.refresh(vault.name, [])
+        scanner.require_folder(vault)
         with parts.database.read() as connection:
             known = _repeated(connection, scope, request)
             if known is not None:
@@ -114,7 +113,7 @@ def _corroborate(parts: Parts, scope: WriteScope, request: SaveRequest) -> SaveR
     """Count the text again if an active note of the scope already says it."""
     if request.supersedes:
         return None
-    key = drafts.text_key(request.title, _body(request))
+    key = drafts.text_key(request.title, request.body)
     with parts.database.read() as connection:
         if registry.same_text(connection, scope.scope, key) is None:
             return None
@@ -149,10 +148,6 @@ def _corroborate(parts: Parts, scope: WriteScope, request: SaveRequest) -> SaveR
         )
         _remember(connection, parts, scope, request, reply)
     return reply
-
-
-def _body(request: SaveRequest) -> str:
-    return request.body
 
 
 def _free_path(

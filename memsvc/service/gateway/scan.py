@@ -28,7 +28,7 @@ from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.indexing import vectors_for
 from memsvc.service.gateway.intake import Arrival, remove_note, take
-from memsvc.service.gateway.operations import settle
+from memsvc.service.gateway.operations import remembered, settle
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.relink import relink
 
@@ -126,12 +126,17 @@ class Scanner:
     def refresh(self, name: VaultName, paths: list[str]) -> int:
         """Take in these files if they changed, and believe their deletion; the caller holds no lock."""
         vault = self._vault(name)
-        root = Path(vault.path)
-        if not root.is_dir():
-            raise self._offline(vault, "its folder cannot be read")
+        root = self.require_folder(vault)
         with self._parts.locked(name):
             settle(self._parts, vault)
             return self.refresh_locked(vault, root, paths)
+
+    def require_folder(self, vault: VaultRecord) -> Path:
+        """The vault's folder; takes the vault offline and raises VaultOffline when it is not there."""
+        root = Path(vault.path)
+        if not root.is_dir():
+            raise self._offline(vault, "its folder cannot be read")
+        return root
 
     def refresh_locked(self, vault: VaultRecord, root: Path, paths: list[str]) -> int:
         """The same under a lock that the caller holds."""
@@ -341,7 +346,8 @@ class Scanner:
                 continue  # it went or became unreadable just now: the next scan sees it
             large = signature.size > MAX_NOTE_BYTES
             digest = f"size:{signature.size}" if large else sha(raw)
-            record = _record(path, signature, digest, state)
+            note_id = state.note_id if state else NoteId("")
+            record = remembered(path, signature, note_id=note_id, content_hash=digest)
             if record.seen_ns - record.mtime_ns < RACY_NS:
                 seen.recheck.add(path)
             if state is not None and state.content_hash == digest:
@@ -366,8 +372,7 @@ class Scanner:
             with self._parts.database.read() as connection:
                 current = registry.file_states(connection, vault.name, list(missing)[:20_000])
             gone = [state for path, state in current.items() if not (root / path).exists()]
-            if not root.is_dir():
-                raise self._offline(vault, "its folder cannot be read")
+            self.require_folder(vault)
             with self._parts.database.write() as connection:
                 for state in gone:
                     remove_note(connection, self._parts, vault, state)
@@ -387,28 +392,8 @@ def _unchanged(state: FileRecord | None, found: disk.FileSignature | None) -> bo
     """Whether a file looks as it did when taken in, and could not have changed without a trace."""
     if state is None or found is None:
         return False
-    same = (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
-        found.size,
-        found.mtime_ns,
-        found.ctime_ns,
-        found.inode,
-    )
+    same = state.look == tuple(found)
     return same and state.seen_ns - state.mtime_ns >= RACY_NS
-
-
-def _record(
-    path: str, signature: disk.FileSignature, digest: str, state: FileRecord | None
-) -> FileRecord:
-    return FileRecord(
-        path=path,
-        note_id=state.note_id if state else NoteId(""),
-        size=signature.size,
-        mtime_ns=signature.mtime_ns,
-        ctime_ns=signature.ctime_ns,
-        inode=signature.inode,
-        seen_ns=time.time_ns(),
-        content_hash=digest,
-    )
 
 
 def _prefixes(folders: tuple[str, ...]) -> tuple[str, ...]:
