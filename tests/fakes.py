@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from memsvc.embedding.protocol import Reading
+
 __all__ = ["FakeEmbedder", "FixedClock", "SequentialIds"]
 
 _WORD = re.compile(r"\w+")
@@ -47,6 +49,15 @@ class FakeEmbedder:
         for row, text in enumerate(texts):
             vectors[row] = self.embed_query(text)
         return vectors
+
+    def read_query(self, text: str) -> Reading:
+        words = _WORD.findall(text.lower())[: self.max_tokens]
+        rows = [self._direction(self._leaders.get(word, word)) for word in words]
+        states = np.array(rows, dtype=np.float32).reshape(len(words), self.dimension)
+        return Reading(self.embed_query(text), states, tuple(words))
+
+    def read_passages(self, texts: Sequence[str]) -> list[Reading]:
+        return [self.read_query(text) for text in texts]
 
     def count_tokens(self, text: str) -> int:
         return len(_WORD.findall(text))

@@ -1,12 +1,13 @@
 """Vectors from an ONNX file with ONNX Runtime, in this process and without a network."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memsvc.embedding.profile import MINILM, ModelProfile
+from memsvc.embedding.protocol import Reading
 from memsvc.embedding.tokens import token_reader
 from memsvc.errors import Misconfigured
 
@@ -20,6 +21,7 @@ __all__ = ["OnnxEmbedder"]
 _MOST_WORKERS = 4
 _ERRORS_ONLY = 3
 _TINY = 1e-12
+_Made = TypeVar("_Made")
 
 
 class OnnxEmbedder:
@@ -63,32 +65,57 @@ class OnnxEmbedder:
         return self._reader.count(text)
 
     def embed_query(self, text: str) -> "NDArray[np.float32]":
-        import numpy as np  # see above
-
-        ids = np.array([self._reader.ids(text)], dtype=np.int64)
-        whole = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),  # one text, so nothing is padded
-            "token_type_ids": np.zeros_like(ids),
-        }
-        given = {name: whole[name] for name in self._inputs}
-        states: NDArray[np.float32] = self._session.run(None, given)[0][0]
-        pooled = states.mean(axis=0, dtype=np.float32)
-        return np.asarray(pooled / max(float(np.linalg.norm(pooled)), _TINY), dtype=np.float32)
+        return self._pooled(self._states(self._reader.ids(text)))
 
     def embed_passages(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         import numpy as np  # see above
 
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for row, vector in enumerate(self._each(self.embed_query, texts)):
+            vectors[row] = vector
+        return vectors
+
+    def read_query(self, text: str) -> Reading:
+        import numpy as np  # see above
+
+        ids = self._reader.ids(text)
+        states = self._states(ids)
+        inner = states[1:-1]
+        lengths = np.maximum(np.linalg.norm(inner, axis=1, keepdims=True), _TINY)
+        pieces = tuple(self._reader.piece(token) for token in ids[1:-1])
+        return Reading(self._pooled(states), inner / lengths, pieces)
+
+    def read_passages(self, texts: Sequence[str]) -> list[Reading]:
+        return list(self._each(self.read_query, texts))
+
+    def _states(self, ids: list[int]) -> "NDArray[np.float32]":
+        """The last layer, one row a token, markers included."""
+        import numpy as np  # see above
+
+        row = np.array([ids], dtype=np.int64)
+        whole = {
+            "input_ids": row,
+            "attention_mask": np.ones_like(row),  # one text, so nothing is padded
+            "token_type_ids": np.zeros_like(row),
+        }
+        given = {name: whole[name] for name in self._inputs}
+        states: NDArray[np.float32] = self._session.run(None, given)[0][0]
+        return states
+
+    def _pooled(self, states: "NDArray[np.float32]") -> "NDArray[np.float32]":
+        import numpy as np  # see above
+
+        pooled = states.mean(axis=0, dtype=np.float32)
+        return np.asarray(pooled / max(float(np.linalg.norm(pooled)), _TINY), dtype=np.float32)
+
+    def _each(self, work: Callable[[str], _Made], texts: Sequence[str]) -> Iterator[_Made]:
+        """The work done on each text, in order, on as many threads as there are workers."""
         workers = min(self._workers, len(texts))
         if workers <= 1:
-            for row, text in enumerate(texts):
-                vectors[row] = self.embed_query(text)
-            return vectors
+            yield from map(work, texts)
+            return
         with ThreadPoolExecutor(workers, thread_name_prefix="memsvc-embed") as pool:
-            for row, vector in enumerate(pool.map(self.embed_query, texts)):
-                vectors[row] = vector
-        return vectors
+            yield from pool.map(work, texts)
 
 
 def _cores() -> int:

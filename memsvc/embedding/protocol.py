@@ -1,13 +1,26 @@
 """What an embedder is: text in, unit vectors out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # numpy costs a start-up more than everything else here
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder"]
+__all__ = ["Embedder", "Reading"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a model made of one text: its unit `vector`, shape (dimension,), and for each token that
+    it read, markers left out, the token's text in `pieces` and its unit vector in `states`, shape
+    (tokens, dimension).
+    """
+
+    vector: "NDArray[np.float32]"
+    states: "NDArray[np.float32]"
+    pieces: tuple[str, ...]
 
 
 class Embedder(Protocol):
@@ -38,6 +51,14 @@ class Embedder(Protocol):
 
     def embed_passages(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """The unit vectors of passages in the order given, shape (len(texts), dimension)."""
+        ...
+
+    def read_query(self, text: str) -> Reading:
+        """A question, with its tokens; its vector is that of `embed_query`."""
+        ...
+
+    def read_passages(self, texts: Sequence[str]) -> "list[Reading]":
+        """Passages in the order given, with their tokens; vectors as of `embed_passages`."""
         ...
 
     def count_tokens(self, text: str) -> int:

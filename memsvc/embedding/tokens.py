@@ -42,6 +42,10 @@ class TokenReader:
             found = self._encode(text[:length])
         return [self._start, *found[: self.max_tokens], self._end]
 
+    def piece(self, token: int) -> str:
+        """The text of a token; one that continues a word starts with `##`."""
+        return self._tokenizer.id_to_token(token) or ""
+
     def count(self, text: str) -> int:
         """Tokens of a text without markers; past 65,536 characters at the density before."""
         counted = len(self._encode(text[:_COUNTED]))

@@ -43,6 +43,7 @@ from memsvc.service.background import Background
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
 from memsvc.service.recall import Recall
+from memsvc.service.recall.tuning import DEFAULT, Tuning
 from memsvc.service.stewardship import Progress, Stewardship, events_of
 from memsvc.service.views import note_view
 
@@ -206,25 +207,30 @@ class MemoryService(Stewardship):
 
     # -- reads -----------------------------------------------------------------------------
 
-    def recall(self, caller: Caller, request: RecallRequest) -> RecallReply:
-        """Notes that answer a query, from the caller's scope only."""
+    def recall(
+        self, caller: Caller, request: RecallRequest, *, tuning: Tuning = DEFAULT
+    ) -> RecallReply:
+        """Notes that answer a query, from the caller's scope only. `tuning` is for measuring."""
         self.ensure_ready()
         begun = time.perf_counter()
         with self._database.read() as connection:
             scope = access.reads(connection, caller, vault=request.vault, project=request.project)
         notices = self._look(caller.vault)
-        reply = self._recall.recall(
-            scope, request, notices=notices, waiting=self._gateway.scanner.waiting(caller.vault)
-        )
+
+        def ask() -> RecallReply:
+            waiting = self._gateway.scanner.waiting(caller.vault)
+            return self._recall.recall(
+                scope, request, notices=notices, waiting=waiting, tuning=tuning
+            )
+
+        reply = ask()
         for _ in range(TRIES):
             stale = self._stale(scope, reply.hits)
             if not stale:
                 break
             self._gateway.refresh(caller.vault, stale)
             self._look(caller.vault)
-            reply = self._recall.recall(
-                scope, request, notices=notices, waiting=self._gateway.scanner.waiting(caller.vault)
-            )
+            reply = ask()
         took = (time.perf_counter() - begun) * 1000
         self._note(caller, reply, took)
         return replace(reply, took_ms=round(took, 2))

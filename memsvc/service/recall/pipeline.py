@@ -28,6 +28,7 @@ from memsvc.service.recall.question import filters_of
 from memsvc.service.recall.ranking import Ranked, Ranking, rank
 from memsvc.service.recall.render import shown_query
 from memsvc.service.recall.snippet import AROUND, snippet
+from memsvc.service.recall.tuning import DEFAULT, Tuning
 
 __all__ = ["LazyModel", "Recall"]
 
@@ -83,6 +84,7 @@ class Recall:
         *,
         notices: Sequence[str] = (),
         waiting: int = 0,
+        tuning: Tuning = DEFAULT,
     ) -> RecallReply:
         """The notes that answer, or an abstention that says why. One snapshot for all of it.
 
@@ -91,19 +93,19 @@ class Recall:
         begun = time.perf_counter()
         filters = filters_of(request, stamp(self._clock.now()))
         terms = query_terms(request.query)
-        model = self._embedder.ready() if terms else None
+        model = self._embedder.ready() if terms and tuning.vector else None
         query = None if model is None else model.embed_query(request.query[:QUERY_CHARS])
         embedded = time.perf_counter()
         with self._database.read() as connection:
             seen = visible(scope, connection, filters)
-            words = reader.lexical(scope, connection, seen, terms)
+            words = reader.lexical(scope, connection, seen, terms if tuning.lexical else ())
             cosines = None
             if model is not None and query is not None:
                 cosines = reader.vector(
                     scope, connection, seen, model_id=model.model_id, query=query
                 )
-            ranking = rank(scope, connection, seen, lexical=words, cosines=cosines)
-            good = _good(ranking)
+            ranking = rank(scope, connection, seen, lexical=words, cosines=cosines, tuning=tuning)
+            good = _good(ranking) if tuning.abstain else ranking.hits
             hits = _hits(scope, connection, seen, good, request, terms)
         _check_scope(scope, hits)
         reply = RecallReply(

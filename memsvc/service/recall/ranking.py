@@ -13,6 +13,7 @@ from memsvc.index.values import Held, Lexical
 from memsvc.index.vectors import NO_VECTOR
 from memsvc.index.visible import Visible
 from memsvc.scope.proof import ReadScope
+from memsvc.service.recall.tuning import DEFAULT, Tuning
 
 __all__ = ["Ranked", "Ranking", "rank"]
 
@@ -57,6 +58,7 @@ def rank(
     *,
     lexical: Lexical,
     cosines: NDArray[np.float32] | None,
+    tuning: Tuning = DEFAULT,
 ) -> Ranking:
     """Everything seen that shares a word or has a vector, with replaced versions resolved."""
     if not len(visible):
@@ -65,7 +67,7 @@ def rank(
     top = board.best()
     exact = board.refine(reader.held(scope, connection, board.passages_of(top)), top)
     hopped = False
-    if not exact:
+    if tuning.links and not (exact and tuning.exact_names):
         leaders = sorted(top, key=board.order)[:HOP_FROM]
         leaders = [position for position in leaders if visible.seen[position]]
         hopped = board.hop(reader.neighbours(scope, connection, visible, leaders))
