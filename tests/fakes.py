@@ -51,10 +51,11 @@ class FakeEmbedder:
         return vectors
 
     def read_query(self, text: str) -> Reading:
-        words = _WORD.findall(text.lower())[: self.max_tokens]
-        rows = [self._direction(self._leaders.get(word, word)) for word in words]
+        found = list(_WORD.finditer(text.lower()))[: self.max_tokens]
+        words = [self._leaders.get(match.group(), match.group()) for match in found]
+        rows = [self._direction(word) for word in words]
         states = np.array(rows, dtype=np.float32).reshape(len(words), self.dimension)
-        return Reading(self.embed_query(text), states, tuple(words))
+        return Reading(self.embed_query(text), states, tuple(match.span() for match in found))
 
     def read_passages(self, texts: Sequence[str]) -> list[Reading]:
         return [self.read_query(text) for text in texts]

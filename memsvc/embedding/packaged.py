@@ -78,12 +78,11 @@ class OnnxEmbedder:
     def read_query(self, text: str) -> Reading:
         import numpy as np  # see above
 
-        ids = self._reader.ids(text)
+        ids, spans = self._reader.read(text)
         states = self._states(ids)
         inner = states[1:-1]
         lengths = np.maximum(np.linalg.norm(inner, axis=1, keepdims=True), _TINY)
-        pieces = tuple(self._reader.piece(token) for token in ids[1:-1])
-        return Reading(self._pooled(states), inner / lengths, pieces)
+        return Reading(self._pooled(states), inner / lengths, tuple(spans))
 
     def read_passages(self, texts: Sequence[str]) -> list[Reading]:
         return list(self._each(self.read_query, texts))

@@ -14,13 +14,13 @@ __all__ = ["Embedder", "Reading"]
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a model made of one text: its unit `vector`, shape (dimension,), and for each token that
-    it read, markers left out, the token's text in `pieces` and its unit vector in `states`, shape
-    (tokens, dimension).
+    it read, markers left out, its unit vector in `states`, shape (tokens, dimension), and where it
+    stands in the text in `spans`, as start and end.
     """
 
     vector: "NDArray[np.float32]"
     states: "NDArray[np.float32]"
-    pieces: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
 
 
 class Embedder(Protocol):

@@ -3,9 +3,13 @@
 import re
 import threading
 from functools import cache
+from typing import TYPE_CHECKING
 
 from memsvc.embedding.profile import MINILM, ModelProfile, packaged_tokenizer
 from memsvc.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 __all__ = ["TokenCounter", "TokenReader", "estimate_tokens", "token_reader"]
 
@@ -35,28 +39,28 @@ class TokenReader:
 
     def ids(self, text: str) -> list[int]:
         """What the model reads of a text: its first `max_tokens` tokens between the markers."""
+        return self.read(text)[0]
+
+    def read(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """`ids`, and where each token stands in the text, markers left out."""
         length = _FIRST_CUT
         found = self._encode(text[:length])
-        while length < len(text) and len(found) < self.max_tokens + _LONGEST_WORD:
+        while length < len(text) and len(found.ids) < self.max_tokens + _LONGEST_WORD:
             length *= 8
             found = self._encode(text[:length])
-        return [self._start, *found[: self.max_tokens], self._end]
-
-    def piece(self, token: int) -> str:
-        """The text of a token; one that continues a word starts with `##`."""
-        return self._tokenizer.id_to_token(token) or ""
+        ids = [self._start, *found.ids[: self.max_tokens], self._end]
+        return ids, found.offsets[: self.max_tokens]
 
     def count(self, text: str) -> int:
         """Tokens of a text without markers; past 65,536 characters at the density before."""
-        counted = len(self._encode(text[:_COUNTED]))
+        counted = len(self._encode(text[:_COUNTED]).ids)
         if len(text) <= _COUNTED:
             return counted
         return -(-counted * len(text) // _COUNTED)
 
-    def _encode(self, text: str) -> list[int]:
-        legal = text.encode("utf-8", "replace").decode("utf-8")
-        ids: list[int] = self._tokenizer.encode(legal, add_special_tokens=False).ids
-        return ids
+    def _encode(self, text: str) -> "Encoding":
+        legal = text.encode("utf-8", "replace").decode("utf-8")  # keeps every position
+        return self._tokenizer.encode(legal, add_special_tokens=False)
 
 
 @cache
