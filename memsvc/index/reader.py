@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, distinct, func, select
 
+from memsvc.clock import UNKNOWN
 from memsvc.index.analyse import query_terms
 from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
@@ -17,6 +18,7 @@ from memsvc.index.sqlite_fts import scope_token
 from memsvc.index.values import Filters, Held, Lexical, Passage, QueryModel, Shown
 from memsvc.index.vectors import NO_VECTOR, cosines
 from memsvc.index.visible import Visible, keys_of, visible
+from memsvc.model.catalogue import CatalogueNote
 from memsvc.model.identity import Scope
 from memsvc.model.replies import Related
 from memsvc.model.vocabulary import ProjectSlug, Status, VaultName
@@ -24,6 +26,7 @@ from memsvc.scope.proof import ReadScope
 
 __all__ = [
     "body_of",
+    "catalogue",
     "counts",
     "held",
     "lexical",
@@ -45,6 +48,8 @@ MOST_LINKS = 40
 SIMILAR = 0.55
 SIMILAR_WORDS = 0.35
 QUERY_CHARS = 2_000
+OPENING = 5
+"""Passages that a catalogue shows of each note."""
 
 
 def lexical(
@@ -186,7 +191,7 @@ def shown(scope: ReadScope, connection: Connection, entry_ids: Sequence[int]) ->
             trust=row.trust,
             author=row.author,
             valid_from=row.valid_from,
-            valid_to=row.valid_to,
+            valid_to="unknown" if row.valid_to == UNKNOWN else row.valid_to,
             updated=row.updated,
             source=tuple(json.loads(row.source)),
             tags=tuple(json.loads(row.tags)),
@@ -227,6 +232,44 @@ def body_of(scope: ReadScope, connection: Connection, entry_id: int, *, most: in
         if length > most:
             break
     return "".join(parts)
+
+
+def catalogue(scope: ReadScope, connection: Connection, *, now: str) -> list[CatalogueNote]:
+    """What is current at the instant `now`, and what leads on to it, in order of indexing."""
+    seen = visible(scope, connection, Filters(now=now))
+    about: dict[int, Row[Any]] = {}
+    opening: dict[int, str] = {}
+    out: dict[int, list[str]] = {}
+    for some in _batches([int(entry_id) for entry_id in seen.entry_ids]):
+        rows = connection.execute(select(entries).where(entries.c.entry_id.in_(some)))
+        about |= {row.entry_id: row for row in rows}
+        beginning = select(chunks.c.entry_id, chunks.c.text).where(
+            chunks.c.entry_id.in_(some), chunks.c.ordinal < OPENING
+        )
+        for row in connection.execute(beginning.order_by(chunks.c.chunk_id)):
+            opening[row.entry_id] = opening.get(row.entry_id, "") + row.text
+        leading = select(links).where(links.c.entry_id.in_(some)).order_by(links.c.target)
+        for row in connection.execute(leading):
+            if row.target in seen.by_note:
+                out.setdefault(row.entry_id, []).append(row.target)
+    return [
+        CatalogueNote(
+            id=row.note_id,
+            version=row.version,
+            title=row.title,
+            path=row.path,
+            aliases=tuple(json.loads(row.aliases)),
+            content_hash=row.content_hash,
+            opening=opening.get(row.entry_id, ""),
+            links=tuple(out.get(row.entry_id, ())),
+            successor=seen.note_ids[after] if after >= 0 and not seen.seen[at] else "",
+        )
+        for at, (row, after) in enumerate(
+            (about[int(entry_id)], int(after))
+            for entry_id, after in zip(seen.entry_ids, seen.successor, strict=True)
+        )
+        if seen.seen[at] or after >= 0
+    ]
 
 
 def links_of(

@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlalchemy import Connection
 
+from memsvc.clock import Clock, stamp
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import Denied, InvalidInput, VaultOffline
+from memsvc.index import reader as index
 from memsvc.ledger import chain, reader, registry
+from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView, HistoryReply, Json
 from memsvc.model.requests import HistoryRequest
@@ -32,6 +35,7 @@ class Stewardship:
 
     _home: Home
     _database: Database
+    _clock: Clock
     _gateway: Gateway
     _embedder: LazyEmbedder
 
@@ -173,6 +177,22 @@ class Stewardship:
         with self._database.read() as connection:
             scope = access.oversight(connection, caller)
             return statistics(scope, connection, self._home)
+
+    def catalogue(self, caller: Caller) -> Catalogue:
+        """The indexed notes that the caller may recall, for building and checking a ruler."""
+        self.ensure_ready()
+        now = stamp(self._clock.now())
+        model = self._embedder.ready()
+        with self._database.read() as connection:
+            scope = access.reads(connection, caller)
+            return Catalogue(
+                at=now,
+                scope=scope.label,
+                scopes=tuple(str(one) for one in scope.scopes),
+                notes=tuple(index.catalogue(scope, connection, now=now)),
+                counts=index.counts(scope, connection),
+                model_id=model.model_id if model is not None else "",
+            )
 
     def doctor(self, caller: Caller) -> list[dict[str, Json]]:
         """Findings about the home and its vaults: `check`, `state` (ok, warn, fail), `detail`."""
