@@ -3,7 +3,18 @@
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "parse_instant", "stamp", "stamp_seconds"]
+__all__ = [
+    "UNKNOWN",
+    "Clock",
+    "SystemClock",
+    "parse_end",
+    "parse_instant",
+    "stamp",
+    "stamp_seconds",
+]
+
+UNKNOWN = "-"
+"""In place of a stamp: an end that came, nobody knows when. It sorts before every stamp."""
 
 
 class Clock(Protocol):
@@ -42,3 +53,11 @@ def parse_instant(text: str) -> datetime:
         return datetime(day.year, day.month, day.day, tzinfo=UTC)
     found = datetime.fromisoformat(text)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def parse_end(text: str) -> str:
+    """An end of validity as a stamp: ISO 8601, or the word `unknown` for one that nobody knows.
+
+    Raises ValueError, OverflowError.
+    """
+    return UNKNOWN if text.strip().lower() == "unknown" else stamp(parse_instant(text))

@@ -63,6 +63,11 @@ class Visible:
     def __len__(self) -> int:
         return len(self.entry_ids)
 
+    def span(self, position: int) -> tuple[int, int]:
+        """Where a version's passages begin and end in `chunk_ids`."""
+        after = self.starts[position + 1] if position + 1 < len(self) else len(self.chunk_ids)
+        return int(self.starts[position]), int(after)
+
 
 _COLUMNS = (
     "entry_id",
@@ -146,7 +151,7 @@ class _Rules:
     replaced: ColumnElement[bool]
 
 
-def _rules(filters: Filters) -> _Rules:
+def _rules(filters: Filters, keys: Sequence[str]) -> _Rules:
     e = entries.c
     stands = e.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value))
     superseded = e.status == Status.SUPERSEDED.value
@@ -163,6 +168,9 @@ def _rules(filters: Filters) -> _Rules:
         believed = e.recorded_to == ""
         replaced = superseded
         end = e.valid_to
+    after = case((superseded, _successor_begins(keys, held)), else_="")
+    replaced = and_(replaced, after <= moment)  # until its successor holds, a note stands
+    end = case((and_(replaced, end == ""), after), else_=end)
     begun = e.valid_from <= moment
     running = or_(end == "", end > moment)
     window = and_(stands, believed, begun, running)
@@ -170,7 +178,7 @@ def _rules(filters: Filters) -> _Rules:
     ended = and_(believed, or_(replaced, ~running))
     rewritten = and_(~believed, e.end_mode.in_(_REPLACED_MODES))
     current = and_(
-        e.status == Status.ACTIVE.value,
+        or_(e.status == Status.ACTIVE.value, after > now),
         e.recorded_to == "",
         e.valid_from <= now,
         or_(e.valid_to == "", e.valid_to > now),
@@ -198,11 +206,29 @@ def _rules(filters: Filters) -> _Rules:
     )
 
 
+def _successor_begins(keys: Sequence[str], held: str) -> ColumnElement[str]:
+    """Since when the note holds that took a row's place, as was known then; empty if unknown."""
+    other = entries.alias("successor")
+    return func.coalesce(
+        select(func.min(other.c.valid_from))
+        .where(
+            other.c.note_id == entries.c.superseded_by,
+            other.c.scope_key.in_(keys),
+            other.c.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value)),
+            other.c.recorded_from <= held,
+            or_(other.c.recorded_to == "", other.c.recorded_to > held),
+        )
+        .correlate(entries)
+        .scalar_subquery(),
+        "",
+    )
+
+
 def _build(
     scope: ReadScope, connection: Connection, filters: Filters, snapshot: Snapshot
 ) -> tuple[Visible, str]:
     keys = keys_of(scope)
-    rules = _rules(filters)
+    rules = _rules(filters, keys)
     wanted = _wanted(filters)
     past = _PAST if filters.history else _REDIRECT
     standing = case(

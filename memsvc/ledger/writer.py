@@ -116,7 +116,7 @@ def add_version(connection: Connection, record: VersionRecord) -> None:
 
 
 def end_version(connection: Connection, note_id: str, version: int, **values: str) -> None:
-    """Close a version's windows: any of valid_to, ended_at, recorded_to, end_mode."""
+    """Close a version's windows: any of valid_from, valid_to, ended_at, recorded_to, end_mode."""
     table = tables.note_version
     connection.execute(
         update(table).where(table.c.note_id == note_id, table.c.version == version).values(**values)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import unquote
 
-from memsvc.clock import parse_instant, stamp
+from memsvc.clock import parse_end, parse_instant, stamp
 from memsvc.model.vocabulary import Kind, Status
 from memsvc.notes.frontmatter import Frontmatter, parse
 
@@ -40,7 +40,8 @@ _BLOCK_START = re.compile(r" {0,3}(?:[-*+>#|]|\d+[.)]|<!--)|(?: {4}|\t)|[ \t]*\r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A note file, read. Dates are stamps, the empty text where there is none.
+    """A note file, read. Dates are stamps, the empty text where there is none; `valid_to` may
+    be `clock.UNKNOWN`.
 
     `declared_id`, `status_declared` and all of `values` are what the file claims, not what holds.
     `superseded_by` and `supersedes` are link targets without brackets.
@@ -254,6 +255,6 @@ def _moment(head: Frontmatter, key: str) -> tuple[str, str]:
         wrong = present not in (None, "", [])
         return "", f"{key} is no date" if wrong else ""
     try:
-        return stamp(parse_instant(text)), ""
+        return parse_end(text) if key == "valid_to" else stamp(parse_instant(text)), ""
     except (ValueError, OverflowError):
         return "", f"{key} is no date"

@@ -244,7 +244,8 @@ class MemoryService(Stewardship):
             note = access.readable_note(scope, connection, request.id)
         self._gateway.refresh(caller.vault, [note.path])
         with self._database.read() as connection:
-            return note_view(access.reads(connection, caller), connection, request)
+            now = stamp(self._clock.now())
+            return note_view(access.reads(connection, caller), connection, request, now=now)
 
     def history(self, caller: Caller, request: HistoryRequest) -> HistoryReply:
         """Audit events of the caller's scope, newest first."""

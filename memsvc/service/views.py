@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["note_view"]
 
 
-def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) -> NoteView:
-    """The whole note at one version, with provenance, links both ways and its versions."""
+def note_view(
+    scope: ReadScope, connection: Connection, request: ReadRequest, *, now: str
+) -> NoteView:
+    """The whole note at one version, with provenance, links both ways and its versions.
+
+    It is `current` if it is the newest version of an active note and holds at the instant `now`.
+    """
     note = readable_note(scope, connection, request.id)
     versions = registry.versions_of(connection, note.note_id)
     wanted = request.version or note.version
@@ -33,7 +38,8 @@ def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) ->
         raise NotFound(f"this note has no version {wanted}; it has {known}", argument="version")
     document = document_of(found)
     links_out, links_in = index.links_of(scope, connection, note.note_id)
-    current = found.version == note.version
+    newest = found.version == note.version
+    holds = found.valid_from <= now and (not found.valid_to or found.valid_to > now)
     return NoteView(
         id=note.note_id,
         version=found.version,
@@ -41,7 +47,7 @@ def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) ->
         scope=str(note.scope),
         path=note.path,
         kind=document.kind.value,
-        status=(note.status if current else found.status).value,
+        status=(note.status if newest else found.status).value,
         trust=found.trust.value,
         author=found.author,
         on_behalf_of=found.on_behalf_of,
@@ -57,7 +63,7 @@ def note_view(scope: ReadScope, connection: Connection, request: ReadRequest) ->
         superseded_by=_visible_id(connection, scope, note.superseded_by),
         body=document.body,
         content_hash=found.content_hash,
-        current=current and note.status is Status.ACTIVE,
+        current=newest and holds and note.status is Status.ACTIVE,
         corroborated=note.corroborated,
         problem=note.withheld or found.problem,
         links_out=links_out,

@@ -81,7 +81,9 @@ def save(
     source: Source = [],  # noqa: B006 - typer makes a fresh list
     reason: Reason = "",
     valid_from: Annotated[str, typer.Option("--valid-from", help="True since, ISO 8601.")] = "",
-    valid_to: Annotated[str, typer.Option("--valid-to", help="True until, ISO 8601.")] = "",
+    valid_to: Annotated[
+        str, typer.Option("--valid-to", help="True until, ISO 8601; or unknown.")
+    ] = "",
     supersedes: Annotated[
         list[str], typer.Option("--supersedes", help="Id of a note it replaces; repeatable.")
     ] = [],  # noqa: B006 - typer makes a fresh list

@@ -40,7 +40,8 @@ replacing a note: use correct for that.
 title: short and specific, names the subject. body: markdown.
 kind: fact, decision, preference, procedure, episode, summary or note. Default note.
 tags: short words. source: where it comes from (URL, file#line, "user said so"). reason: why it is saved.
-valid_from, valid_to: when the statement is true, ISO 8601; default "" = from now, open.
+valid_from, valid_to: when the statement is true, ISO 8601; default "" = from now, open. \
+valid_to "unknown" = over, nobody knows since when.
 supersedes: ids of notes that this one replaces; they become history. Nothing is replaced by likeness.
 idempotency_key: a name for this save; a repeat with the same key does nothing. Default "".
 project, vault: another scope that this connection may write; leave empty for the bound one.

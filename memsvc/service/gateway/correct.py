@@ -68,6 +68,8 @@ class Change:
     valid_from: str
     end: dict[str, str]
     reject: bool
+    valid_to: str | None = None
+    """Until when the new text holds; None as the old one did."""
 
 
 def current(parts: Parts, scanner: Scanner, caller: Caller, note_id: str) -> Current:
@@ -110,7 +112,7 @@ def correct(
         if body == now_is.version.body and title == now_is.version.title:
             return _unchanged(now_is, request)
         now = parts.clock.now()
-        change = _change_of(request, now_is.version, body, title, effective, now)
+        change = _change_of(request, now_is, body, title, effective, now)
         seq, version, tombstones, conflicts = rewrite(parts, now_is, change, now)
     return CorrectReply(
         outcome="corrected",
@@ -198,36 +200,41 @@ def without_passage(body: str, passage: str) -> str:
 
 def _change_of(
     request: CorrectRequest,
-    old: VersionRecord,
+    now_is: Current,
     body: str,
     title: str,
     effective: str,
     now: datetime,
 ) -> Change:
-    at = stamp(now)
-    valid_from, end = old.valid_from, {"recorded_to": at, "end_mode": request.mode.value}
-    if request.mode is CorrectMode.CHANGED:
-        valid_from = effective or drafts.whole_second(now)
-        if old.valid_from and valid_from <= old.valid_from:
-            if effective:
-                raise InvalidInput(
-                    f"effective must be later than {drafts.shown(old.valid_from)}, from when on the "
-                    "old text was true; if it was never true, use mode 'wrong'",
-                    argument="effective",
-                )
-            valid_from = at
-        end = {"valid_to": valid_from, "ended_at": at, "end_mode": "changed"}
-    return Change(
+    old, at = now_is.version, stamp(now)
+    change = Change(
         action=Action.CORRECT,
         mode=request.mode.value,
         body=body,
         title=title,
         reason=request.reason,
         source=request.source,
-        valid_from=valid_from,
-        end=end,
+        valid_from=old.valid_from,
+        end={"recorded_to": at, "end_mode": request.mode.value},
         reject=request.mode is CorrectMode.WRONG,
     )
+    if request.mode is not CorrectMode.CHANGED:
+        return change
+    valid_from = effective or drafts.whole_second(now)
+    start = drafts.start_before(old.valid_from, valid_from, created=now_is.note.created_at)
+    if start and valid_from <= start:
+        if effective:
+            raise InvalidInput(
+                f"effective must be later than {drafts.shown(start)}, from when on the "
+                "old text was true; if it was never true, use mode 'wrong'",
+                argument="effective",
+            )
+        valid_from = at
+    over = bool(old.valid_to) and old.valid_to <= valid_from
+    end = {"valid_to": old.valid_to if over else valid_from, "ended_at": at, "end_mode": "changed"}
+    if start != old.valid_from:
+        end["valid_from"] = start
+    return replace(change, valid_from=valid_from, valid_to="" if over else old.valid_to, end=end)
 
 
 def rewrite(
@@ -263,7 +270,7 @@ def rewrite(
         mode=change.mode,
         now=now,
         valid_from=change.valid_from,
-        valid_to=old.valid_to,
+        valid_to=old.valid_to if change.valid_to is None else change.valid_to,
         reason=change.reason,
         source=change.source or old.source,
     )
@@ -332,6 +339,8 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
     }
     if change.valid_from != old.valid_from:
         keys["valid_from"] = drafts.shown(change.valid_from)
+    if change.valid_to is not None and change.valid_to != old.valid_to:
+        keys["valid_to"] = drafts.shown(change.valid_to)
     for name, value in (
         ("on_behalf_of", caller.on_behalf_of),
         ("session", caller.session),

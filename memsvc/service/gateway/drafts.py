@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import replace
 from datetime import datetime
 
-from memsvc.clock import parse_instant, stamp, stamp_seconds
+from memsvc.clock import UNKNOWN, parse_end, parse_instant, stamp, stamp_seconds
 from memsvc.errors import InvalidInput
 from memsvc.ledger.records import VersionRecord
 from memsvc.model.identity import Caller, Scope
@@ -17,9 +17,12 @@ from memsvc.notes.frontmatter import Value, compose
 
 __all__ = [
     "content_of_save",
+    "day_of",
+    "ending",
     "instant",
     "sha",
     "shown",
+    "start_before",
     "text_key",
     "trust_of",
     "version_of",
@@ -54,6 +57,34 @@ def instant(text: str, *, argument: str) -> str:
         ) from error
 
 
+def ending(text: str, *, argument: str) -> str:
+    """An end of validity as a stamp, or as unknown; empty for none. Raises InvalidInput."""
+    if not text.strip():
+        return ""
+    try:
+        return parse_end(text)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{argument} is no date: write 2026-11-30, 2026-11-30T10:04:11Z, or unknown for what "
+            "has ended, nobody knows when",
+            argument=argument,
+        ) from error
+
+
+def day_of(text: str) -> str:
+    """The first instant of a stamp's day: since when a new note holds that does not say."""
+    return f"{text[:10]}T00:00:00.000000Z"
+
+
+def start_before(valid_from: str, end: str, *, created: str) -> str:
+    """Since when a text held that ended at `end`, perhaps before it was written down.
+
+    A start that nobody named, the day on which the note was made, gives way: it is unknown then.
+    """
+    assumed = valid_from == day_of(created)
+    return "" if assumed and end != UNKNOWN and end <= valid_from else valid_from
+
+
 def whole_second(now: datetime) -> str:
     """The present instant as frontmatter can hold it: without fractions."""
     return without_fraction(stamp(now))
@@ -68,6 +99,8 @@ def shown(text: str) -> str:
     """A stamp as frontmatter shows it: a date at midnight, else date and time."""
     if not text:
         return ""
+    if text == UNKNOWN:
+        return "unknown"
     moment = parse_instant(text)
     if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
         return text[:10]

@@ -248,7 +248,7 @@ def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteReco
         updated_at=now,
     )
     if previous is not None and not previous.recorded_to:
-        ended = {"recorded_to": now, "end_mode": "edit"}
+        ended = _end_of(previous, arrival.document, note, changed, now)
         ledger.end_version(connection, note.note_id, note.version, **ended)
         index.update_state(connection, note.note_id, note.version, latest=False, **ended)
     if changed.status is not Status.SUPERSEDED:
@@ -266,6 +266,18 @@ def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteReco
     )
     _record(connection, parts, arrival, changed, previous=previous, detail=detail)
     return note.note_id
+
+
+def _end_of(
+    previous: VersionRecord, document: Document, before: NoteRecord, after: NoteRecord, now: str
+) -> dict[str, str]:
+    """How an edit ends the text before it: what is true since a later day does not deny it."""
+    both = before.status is after.status is Status.ACTIVE
+    start, end = document.valid_from, previous.valid_to
+    other = drafts.text_key(document.title, document.body) != previous.text_key
+    if both and other and previous.valid_from < start and (not end or start < end):
+        return {"valid_to": start, "ended_at": now, "end_mode": "changed"}
+    return {"recorded_to": now, "end_mode": "edit"}
 
 
 def _same(previous: VersionRecord, arrival: Arrival, note: NoteRecord) -> bool:
@@ -312,7 +324,7 @@ def _record(
         mode="file_edit",
         now=now,
         valid_from=document.valid_from or (previous.valid_from if previous else ""),
-        valid_to=_valid_to(document, note, drafts.whole_second(now)),
+        valid_to=_valid_to(document, note, previous, drafts.whole_second(now)),
         status=note.status,
         trust=_trust(document, previous),
         event_seq=seq,
@@ -343,9 +355,14 @@ def _record(
     )
 
 
-def _valid_to(document: Document, note: NoteRecord, now: str) -> str:
-    if document.valid_to or note.status is not Status.SUPERSEDED:
+def _valid_to(
+    document: Document, note: NoteRecord, previous: VersionRecord | None, now: str
+) -> str:
+    """What the file says; a text is replaced when that is first said of it, or nobody knows when."""
+    if document.valid_to or note.status is not Status.SUPERSEDED or previous is None:
         return document.valid_to
+    if previous.status is Status.SUPERSEDED or previous.valid_to:
+        return min(previous.valid_to, now)
     return now
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import NoteRecord, VaultRecord
+from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.vocabulary import NoteId, Status
 from memsvc.service.gateway.drafts import without_fraction
 from memsvc.service.gateway.indexing import document_of, fold, index_version, names_of, resolve
@@ -30,7 +30,7 @@ def relink(connection: Connection, vault: VaultRecord, arrived: list[NoteId]) ->
         document = document_of(version)
         names |= names_of(note.path, document)
         if document.supersedes and note.status is Status.ACTIVE:
-            _apply_supersedes(connection, note, list(document.supersedes), version.recorded_from)
+            _apply_supersedes(connection, note, version, list(document.supersedes))
     if not names:
         return
     for waiting in registry.unresolved(connection, vault.name):
@@ -57,11 +57,14 @@ def _resolve_again(connection: Connection, note: NoteRecord) -> None:
             note = replace(note, superseded_by=successor)
     index_version(connection, version, note, document=document)
     if document.supersedes and note.status is Status.ACTIVE:
-        _apply_supersedes(connection, note, list(document.supersedes), version.recorded_from)
+        _apply_supersedes(connection, note, version, list(document.supersedes))
 
 
-def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str], now: str) -> None:
+def _apply_supersedes(
+    connection: Connection, note: NoteRecord, version: VersionRecord, texts: list[str]
+) -> None:
     """A note that says it replaces others of its project: they are superseded, their files stay."""
+    now = version.recorded_from
     found, _ = resolve(connection, note.scope, texts, from_path=note.path)
     for target in dict.fromkeys(found.values()):
         old = registry.find_note(connection, target)
@@ -72,7 +75,11 @@ def _apply_supersedes(connection: Connection, note: NoteRecord, texts: list[str]
             or old.status is not Status.ACTIVE
         ):
             continue
-        ended = {"valid_to": without_fraction(now), "ended_at": now, "end_mode": "superseded"}
+        before = registry.find_version(connection, old.note_id, old.version)
+        end = version.valid_from or without_fraction(now)
+        if before is not None and before.valid_to and before.valid_to < end:
+            end = before.valid_to
+        ended = {"valid_to": end, "ended_at": now, "end_mode": "superseded"}
         ledger.end_version(connection, old.note_id, old.version, **ended)
         ledger.update_note(
             connection,

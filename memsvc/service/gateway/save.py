@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from memsvc.clock import stamp, stamp_seconds
+from memsvc.clock import UNKNOWN, stamp, stamp_seconds
 from memsvc.errors import InvalidInput, NotFound, Uneditable
 from memsvc.index import writer as index
 from memsvc.ledger import registry
@@ -18,7 +18,7 @@ from memsvc.model.replies import SaveReply, as_data
 from memsvc.model.requests import SaveRequest
 from memsvc.model.vocabulary import Action, NoteId, Outcome, SaveOutcome, Status
 from memsvc.notes import slugs
-from memsvc.notes.frontmatter import edit
+from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
 from memsvc.service.gateway import checks, drafts
@@ -54,8 +54,8 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
     checks.check_note_text(request.title, request.body)
     checks.check_lines(reason=request.reason, source=request.source, tags=request.tags)
     valid_from = drafts.instant(request.valid_from, argument="valid_from")
-    valid_to = drafts.instant(request.valid_to, argument="valid_to")
-    if valid_from and valid_to and valid_to <= valid_from:
+    valid_to = drafts.ending(request.valid_to, argument="valid_to")
+    if valid_from and valid_to not in ("", UNKNOWN) and valid_to <= valid_from:
         raise InvalidInput("valid_to must be later than valid_from", argument="valid_to")
     texts = checks.statements(request.title, request.body)
     vectors, model_id = vectors_for(parts, request.title.strip(), request.body)
@@ -177,7 +177,8 @@ def _create(  # noqa: PLR0913 - one write's state
     vectors: tuple[Vectors, str],
 ) -> SaveReply:
     now = parts.clock.now()
-    valid_from, valid_to = valid[0] or f"{stamp(now)[:10]}T00:00:00.000000Z", valid[1]
+    since = drafts.whole_second(now) if request.supersedes else drafts.day_of(stamp(now))
+    valid_from, valid_to = valid[0] or since, valid[1]  # what it replaces holds until then
     note_id = NoteId(parts.new_id(now))
     replaced = _find_replaced(parts, scanner, scope, request, vault, root)
     with parts.database.read() as connection:
@@ -208,8 +209,9 @@ def _create(  # noqa: PLR0913 - one write's state
         reason=request.reason,
         source=request.source,
     )
-    end = valid[0] or drafts.whole_second(now)
-    changes = [_supersede(parts, scope, note, old, path=path, end=end) for note, old in replaced]
+    changes = [
+        _supersede(parts, scope, note, old, path=path, end=valid_from) for note, old in replaced
+    ]
     staging = Staging(root, vault)
     try:
         staging.write(path, content.encode(), note_id=note_id, version=1, before_hash="")
@@ -362,16 +364,17 @@ def _supersede(
     now = parts.clock.now()
     if old.valid_to and old.valid_to < end:
         end = old.valid_to
-    content = edit(
-        old.content,
-        {
-            "status": Status.SUPERSEDED.value,
-            "superseded_by": f"[[{_stem(path)}]]",
-            "valid_to": drafts.shown(end),
-            "updated": stamp_seconds(now),
-            "version": old.version + 1,
-        },
-    )
+    start = drafts.start_before(old.valid_from, end, created=note.created_at)
+    keys: dict[str, Value | None] = {
+        "status": Status.SUPERSEDED.value,
+        "superseded_by": f"[[{_stem(path)}]]",
+        "valid_to": drafts.shown(end),
+        "updated": stamp_seconds(now),
+        "version": old.version + 1,
+    }
+    if start != old.valid_from:
+        keys["valid_from"] = drafts.shown(start)
+    content = edit(old.content, keys)
     new = drafts.version_of(
         content,
         caller=scope.caller,
@@ -381,7 +384,7 @@ def _supersede(
         path=note.path,
         mode="supersede",
         now=now,
-        valid_from=old.valid_from,
+        valid_from=start,
         valid_to=end,
         reason=old.reason,
         source=old.source,
