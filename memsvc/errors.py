@@ -13,6 +13,7 @@ MemsvcError
 ├── Uneditable              the file's frontmatter cannot be edited without harm
 ├── VaultOffline            the vault's folder is unreadable or lost its notes
 ├── StorageFailed           the disk or the database refused the write
+├── ModelUnavailable        a model did not arrive, or failed at work; words go on without it
 └── Misconfigured           settings, keys or the database schema are wrong
 
 Each class has a stable `code`; the message says what was asked, what is so and what to do, and
@@ -25,6 +26,7 @@ __all__ = [
     "InvalidInput",
     "MemsvcError",
     "Misconfigured",
+    "ModelUnavailable",
     "NotFound",
     "RecalledText",
     "Refused",
@@ -119,6 +121,12 @@ class StorageFailed(MemsvcError):
     """The disk or the database refused; nothing was half written."""
 
     code = "storage_failed"
+
+
+class ModelUnavailable(MemsvcError):
+    """A model could not be fetched, or failed while it worked; search by words goes on."""
+
+    code = "model_unavailable"
 
 
 class Misconfigured(MemsvcError):

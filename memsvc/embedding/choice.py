@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from memsvc.embedding.fused import RECIPE
-from memsvc.embedding.profile import MINILM, ModelProfile, digest_of, packaged_model
+from memsvc.embedding.profile import MINILM, PackagedProfile, digest_of, packaged_model
 from memsvc.errors import Misconfigured
 from memsvc.logs import logger
 
@@ -31,6 +31,7 @@ __all__ = [
     "choose_model",
     "decide",
     "decided",
+    "known_choice",
     "model_folder",
     "write_atomically",
 ]
@@ -63,32 +64,39 @@ class ChosenModel:
     model_id: str
 
 
-def choose_model(models: Path, *, profile: ModelProfile = MINILM) -> ChosenModel:
+def choose_model(models: Path, *, profile: PackagedProfile = MINILM) -> ChosenModel:
     """The build that a home uses, by its folder of models; decides first where need be.
 
     Deciding takes seconds. Raises Misconfigured if there is none.
     """
     folder = model_folder(models, profile=profile)
     decision = decided(folder) or _have_it_decided(folder, profile)
-    if decision.build == "rebuilt":
-        return ChosenModel(folder / MODEL_FILE, f"{profile.model_id}.rebuilt-{RECIPE}")
-    return ChosenModel(packaged_model(profile), f"{profile.model_id}.shipped")
+    rebuilt = decision.build == "rebuilt"
+    path = folder / MODEL_FILE if rebuilt else packaged_model(profile)
+    return ChosenModel(path, _model_id(profile, decision))
 
 
-def model_folder(models: Path, *, profile: ModelProfile = MINILM) -> Path:
+def known_choice(models: Path, *, profile: PackagedProfile = MINILM) -> str:
+    """The id of the vectors that the home's build makes; "" before it is decided. Loads nothing."""
+    decision = _recorded(model_folder(models, profile=profile))
+    if decision is None:
+        return ""
+    return _model_id(profile, decision)
+
+
+def model_folder(models: Path, *, profile: PackagedProfile = MINILM) -> Path:
     """Where the rebuilt model is kept; another recipe has another folder."""
     return models / f"{profile.name}-{profile.sha256[:12]}-r{RECIPE}"
 
 
 def decided(folder: Path) -> Decision | None:
     """The decision in force; None if there is none, its file is damaged, or it is out of date."""
+    decision = _recorded(folder)
+    if decision is None or decision.build == "shipped":
+        return decision if decision and decision.versions == _versions() else None
     try:
-        raw = json.loads((folder / _RECORD).read_bytes())
-        decision = Decision(**raw)
-        if decision.build == "shipped":
-            return decision if decision.versions == _versions() else None
         return decision if digest_of(folder / MODEL_FILE) == decision.sha256 else None
-    except (OSError, ValueError, TypeError):
+    except OSError:
         return None
 
 
@@ -113,6 +121,18 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _model_id(profile: PackagedProfile, decision: Decision) -> str:
+    build = f"rebuilt-{RECIPE}" if decision.build == "rebuilt" else "shipped"
+    return f"{profile.model_id}.{build}"
+
+
+def _recorded(folder: Path) -> Decision | None:
+    try:
+        return Decision(**json.loads((folder / _RECORD).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def _versions() -> str:
     """What a failed build may depend on."""
     import importlib.metadata  # 30 ms, for a home without a rebuilt model only
@@ -126,7 +146,7 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _have_it_decided(folder: Path, profile: ModelProfile) -> Decision:
+def _have_it_decided(folder: Path, profile: PackagedProfile) -> Decision:
     packaged_model(profile)
     try:
         folder.mkdir(parents=True, exist_ok=True)

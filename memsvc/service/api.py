@@ -147,6 +147,7 @@ class MemoryService(Stewardship):
         """Stop the background and give back every handle."""
         if self._background is not None:
             self._background.close()
+        self._embedder.close()
         if self._ready:
             try:
                 self._flush_recalls()

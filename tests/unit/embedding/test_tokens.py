@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from memsvc.embedding.profile import MINILM
-from memsvc.embedding.tokens import TokenCounter, TokenReader, estimate_tokens, token_reader
+from memsvc.embedding.tokens import TokenCounter, estimate_tokens, token_reader
 
 ODD_TEXTS = ["", "\0", "a\0b", "\ud800", "x\udfff y", "\u200b", "漢字かな", "🦩" * 50, "%'\"; --"]
 
@@ -49,7 +49,7 @@ def test_markers_in_a_text_are_plain_text() -> None:
 
 def test_counts_of_very_long_texts_are_in_proportion() -> None:
     words = "the heron deadline moved again. "
-    exact = TokenReader().count(words) * 10_000
+    exact = token_reader().count(words) * 10_000
     assert token_reader().count(words * 10_000) == pytest.approx(exact, rel=0.01)
 
 
