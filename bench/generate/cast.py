@@ -1,6 +1,7 @@
 """Peoples a vault: draws the things of each kind, what is true of them, and the decisions."""
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -64,13 +65,20 @@ class Cast:
 
 
 def slug(text: str) -> str:
-    """Lower case, words joined by hyphens; underscores stay."""
-    return re.sub(r"[^a-z0-9_.]+", "-", text.lower()).strip("-.")
+    """Lower case without accents, words joined by hyphens; underscores stay."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return re.sub(r"[^a-z0-9_.]+", "-", plain.lower()).strip("-.")
 
 
 def draw_cast(world: World, size: int, *, chance: Random) -> Cast:
     """Draw the things and decisions of a vault of about `size` notes."""
-    things = {kind.key: _draw_kind(kind, size, chance=chance) for kind in world.kinds}
+    changing = {series.kind for series in world.series if series.changed}
+    things = {
+        kind.key: _draw_kind(
+            kind, size, fewest=_FEWEST * (2 if kind.key in changing else 1), chance=chance
+        )
+        for kind in world.kinds
+    }
     for kind in world.kinds:
         for attribute in kind.attributes:
             _say(attribute, things[kind.key], things, chance=chance)
@@ -99,13 +107,13 @@ def _has_part(name: str, joint: str, part: str) -> bool:
     return part in name.split(joint) if joint else part in name
 
 
-def _draw_kind(kind: Kind, size: int, *, chance: Random) -> list[Thing]:
+def _draw_kind(kind: Kind, size: int, *, fewest: int, chance: Random) -> list[Thing]:
     every = list(map(kind.names.joint.join, product(*kind.names.parts)))
     chance.shuffle(every)
     most = len(every) if len(kind.names.parts) == 1 else int(len(every) * _MOST_DRAWN)
     if kind.goals:
         most = min(most, len(kind.goals))
-    count = min(most, max(_FEWEST, round(size * kind.share)))
+    count = min(most, max(fewest, round(size * kind.share)))
     if kind.goals:
         count = most
     goals = chance.sample(kind.goals, count) if kind.goals else []

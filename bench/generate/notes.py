@@ -1,6 +1,7 @@
 """Writes the notes of a vault and remembers which line states what."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +13,7 @@ from bench.generate.values import spell
 
 __all__ = ["Note", "Writer"]
 
+_OPENING = re.compile(r"^(?:The )?\{name\} ")
 _PRONOUN = 0.35
 _QUOTES_STALE = 0.3
 
@@ -212,8 +214,8 @@ class Writer:
         for at, fact in enumerate(facts):
             template = self.chance.choice(fact.says)
             name = thing.display
-            if at and template.startswith("{name} ") and self.chance.random() < _PRONOUN:
-                name = again
+            if at and self.chance.random() < _PRONOUN:
+                template = _OPENING.sub(f"{again} ", template)
             sentences.append(template.format(name=name, value=fact.linked))
             evidence[fact.key] = template.format(name=name, value=fact.plain)
         return sentences, evidence
