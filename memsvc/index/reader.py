@@ -13,7 +13,7 @@ from memsvc.clock import UNKNOWN
 from memsvc.index.analyse import query_terms
 from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
-from memsvc.index.scoring import by_owner, fuse, idf
+from memsvc.index.scoring import WORDS, by_owner, fuse, idf
 from memsvc.index.sqlite_fts import scope_token
 from memsvc.index.values import Filters, Held, Lexical, Passage, QueryModel, Shown
 from memsvc.index.vectors import NO_VECTOR, cosines
@@ -27,6 +27,7 @@ from memsvc.scope.proof import ReadScope
 __all__ = [
     "body_of",
     "catalogue",
+    "closer",
     "counts",
     "held",
     "lexical",
@@ -102,11 +103,41 @@ def vector(
     *,
     model_id: str,
     query: NDArray[np.float32],
+    words: Lexical | None = None,
 ) -> NDArray[np.float32]:
-    """The exact cosine of every passage of the visible set; NO_VECTOR where there is no vector."""
+    """The cosine of the passages of the visible set; NO_VECTOR where there is no vector.
+
+    All are exact in a small set. In one of more than `vectors.EXACT` passages only the likely ones
+    are compared, those that `words` may lift among them; the others get FAR, which is less than
+    any cosine, and `closer` compares those that are wanted after all.
+    """
     _same(scope, visible)
-    epoch = visible.snapshot[0]
-    return cosines(connection, epoch, model_id, chunk_ids=visible.chunk_ids, query=query)
+
+    def bonus() -> NDArray[np.float64]:
+        shared = np.zeros(len(visible)) if words is None else words.by_version
+        return WORDS * shared[visible.owner]
+
+    return cosines(connection, model_id, chunk_ids=visible.chunk_ids, query=query, bonus=bonus)
+
+
+def closer(
+    scope: ReadScope,
+    connection: Connection,
+    visible: Visible,
+    positions: Sequence[int],
+    *,
+    model_id: str,
+    query: NDArray[np.float32],
+) -> dict[int, NDArray[np.float32]]:
+    """The exact cosines of all passages of these versions, by position in the visible set."""
+    _same(scope, visible)
+    spans = {at: visible.span(at) for at in positions}
+    ids = [visible.chunk_ids[start:end] for start, end in spans.values()]
+    if not ids:
+        return {}
+    exact = cosines(connection, model_id, chunk_ids=np.concatenate(ids), query=query)
+    ends = np.cumsum([len(some) for some in ids]).tolist()
+    return dict(zip(spans, np.split(exact, ends[:-1]), strict=True))
 
 
 def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Held]:
@@ -208,11 +239,11 @@ def passages(
     found: dict[int, Passage] = {}
     for some in _batches(chunk_ids):
         rows = connection.execute(
-            select(chunks.c.chunk_id, chunks.c.heading, chunks.c.text)
+            select(chunks.c.chunk_id, chunks.c.heading, chunks.c.text, chunks.c.lead)
             .join(terms, terms.c.chunk_id == chunks.c.chunk_id)
             .where(chunks.c.chunk_id.in_(some), terms.c.sc.in_(_tokens(scope)))
         )
-        found |= {row.chunk_id: Passage(row.chunk_id, row.heading, row.text) for row in rows}
+        found |= {row.chunk_id: Passage(*row) for row in rows}
     return found
 
 
@@ -323,7 +354,9 @@ def similar(
     close = np.full(len(seen), NO_VECTOR, dtype=np.float32)
     if embedder is not None:
         query = embedder.embed_query(text)
-        pieces = vector(scope, connection, seen, model_id=embedder.model_id, query=query)
+        pieces = vector(
+            scope, connection, seen, model_id=embedder.model_id, query=query, words=words
+        )
         close = by_owner(pieces, seen.starts)
     score = fuse(close, words.by_version)
     good = (close >= SIMILAR) | (words.by_version >= SIMILAR_WORDS)

@@ -23,18 +23,21 @@ __all__ = [
     "SCHEMA_VERSION",
     "chunks",
     "current",
+    "dead_vectors",
     "drop",
     "ensure",
     "entries",
+    "gone",
     "links",
     "metadata",
     "scopes",
     "state",
     "terms",
+    "vector_files",
     "vectors",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raise it when a table, the analyser or the cutting into passages changes."""
 
 metadata = MetaData(
@@ -60,6 +63,8 @@ state = Table(
     Column("id", Integer, primary_key=True),
     _number("schema_version"),
     _number("epoch"),  # random: another index, so that no cache survives a rebuild
+    _number("change"),  # counts the changes of entries
+    _number("told_from"),  # of later changes `index_gone` still knows every one
 )
 scopes = Table(
     "index_scope",
@@ -102,8 +107,9 @@ entries = Table(
     _text("problem"),
     _number("first_chunk"),  # the chunk ids of an entry are consecutive
     _number("chunk_count"),
+    _number("change"),  # the last one that this row went through
     UniqueConstraint("note_id", "version"),
-    Index("ix_index_entry_scope", "scope_key"),
+    Index("ix_index_entry_scope", "scope_key", "change"),
     Index("ix_index_entry_superseded_by", "superseded_by"),
     sqlite_autoincrement=True,
 )
@@ -114,6 +120,7 @@ chunks = Table(
     _number("entry_id"),
     _number("ordinal"),
     _text("heading"),
+    _text("lead"),
     _text("text"),
     Column("embed_hash", LargeBinary, nullable=False),
     Index("ix_index_chunk_entry_id", "entry_id"),
@@ -128,15 +135,43 @@ terms = Table(
     _text("names"),
     _text("terms"),
 )
+vector_files = Table(
+    "index_vector_file",
+    metadata,
+    Column("file_id", Integer, primary_key=True, autoincrement=True),
+    Column("model_id", String, nullable=False, unique=True),
+    _number("dimension"),
+    _number("generation"),  # random, part of the file's name
+    _number("rows"),  # positions that were given out
+    _number("dead"),  # of these, erased
+    sqlite_autoincrement=True,
+)
 vectors = Table(
     "index_vector",
     metadata,
     Column("vector_id", Integer, primary_key=True, autoincrement=True),
     _number("chunk_id"),
-    _text("model_id"),
-    Column("vector", LargeBinary, nullable=False),
-    UniqueConstraint("chunk_id", "model_id"),
+    _number("file_id"),
+    _number("position"),
+    UniqueConstraint("chunk_id", "file_id"),
+    Index("ix_index_vector_place", "file_id", "position"),
     sqlite_autoincrement=True,
+)
+dead_vectors = Table(
+    "index_vector_dead",
+    metadata,
+    Column("file_id", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    sqlite_with_rowid=False,
+)
+gone = Table(
+    "index_gone",
+    metadata,
+    Column("change", Integer, primary_key=True),
+    Column("entry_id", Integer, primary_key=True),
+    _text("scope_key"),
+    _text("note_id"),
+    sqlite_with_rowid=False,
 )
 links = Table(
     "index_link",

@@ -1,133 +1,164 @@
-"""The vectors of an index in memory: read once by each process, then only what is new.
+"""How close passages are to a question: exact for few, the likely ones exactly for many.
 
-One float32 matrix for each index and model. A passage's id is never given twice within one index,
-so rows of passages that are gone do no harm: the caller names the passages it may compare.
+The vectors are mapped, not read; a process only remembers which position of the file each passage
+has, and reads what is new. Above `EXACT` passages their sign bits tell which are likely close, and
+only those are compared by their vectors. A passage's id is never given twice within one index, so
+what is remembered of passages that are gone does no harm: the caller names those it may compare.
 """
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
-from memsvc.index.schema import vectors
+from memsvc.index.vectorfile import Mapped, VectorFile
+from memsvc.index.vectorstore import file_of
 
-__all__ = ["NO_VECTOR", "cosines"]
+__all__ = ["EXACT", "FAR", "NO_VECTOR", "cosines"]
 
 NO_VECTOR = np.float32(-2.0)
 """Stands for the cosine of a passage that the model has not read."""
+FAR = np.float32(-1.5)
+"""Stands for that of a passage which was not compared, because its signs say that it is not close."""
+EXACT = 20_000
+"""So many passages are all compared."""
+NEAR = 2_000
+"""Of more, so many whose signs are closest are compared, and as many that share words as well."""
 REMEMBERED = 4
-_BLOCK = 2_048
-_SPARSE = 3
-"""Rows are gathered when fewer than one in so many is wanted: else one product over all is cheaper."""
+_BLOCK = 50_000
+Bonus = Callable[[], NDArray[np.float64]]
+
+_NEW = (  # two texts are far cheaper to fetch than a row for each vector
+    "SELECT max(vector_id), count(*), group_concat(chunk_id, ' '), group_concat(position, ' ') "
+    "FROM (SELECT vector_id, chunk_id, position FROM index_vector "
+    "WHERE vector_id > ? AND file_id = ? ORDER BY vector_id LIMIT ?)"
+)
 
 
 def cosines(
     connection: Connection,
-    epoch: int,
     model_id: str,
     *,
     chunk_ids: NDArray[np.int64],
     query: NDArray[np.float32],
+    bonus: Bonus | None = None,
 ) -> NDArray[np.float32]:
     """The cosine of each passage with a unit vector; NO_VECTOR where the model has not read it.
 
-    Inside a write transaction only what was read before is compared: what is not committed may
-    never come to be.
+    Of more than `EXACT` passages the unlikely ones get FAR instead. `bonus` gives what each passage
+    has beside its cosine: those that it may lift among the best are compared as well. Inside a
+    write transaction only what was read before is compared: what is not committed may never be.
     """
-    matrix = _matrix(epoch, model_id)
+    held = file_of(connection, model_id)
+    if held is None or held[0].dimension != len(query):
+        return np.full(len(chunk_ids), NO_VECTOR, dtype=np.float32)
+    row, file = held
+    places = _places((row.file_id, row.generation), file)
     if "memsvc_begin" not in connection.get_execution_options():
-        matrix.read_new(connection)
-    return matrix.compare(chunk_ids, query)
+        places.read_new(connection, row.file_id)
+    return places.compare(chunk_ids, query, bonus=bonus, rows=row.rows)
 
 
-class _Matrix:
-    """Rows in the order they were stored, and the row of each passage."""
+class _Places:
+    """Where in one file each passage's vector is; safe to share by threads."""
 
-    def __init__(self, model_id: str) -> None:
-        self._model_id = model_id
+    def __init__(self, file: VectorFile) -> None:
+        self._file = file
         self._lock = threading.Lock()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._rows = np.empty((0, 0), dtype=np.float32)
-        self._row_of = np.full(0, -1, dtype=np.int64)
-        self._count = 0
+        self._position_of = np.full(0, -1, dtype=np.int32)
         self._last = 0
+        self._mapped: Mapped | None = None
 
-    def read_new(self, connection: Connection) -> None:
+    def read_new(self, connection: Connection, file_id: int) -> None:
         """Take in what was stored since; an older snapshot than before changes nothing."""
         with self._lock:
-            before = self._count
-            self._read(connection)
-            if self._count == before or self._count < 2 * _BLOCK:
-                return
-            living = connection.execute(
-                select(func.count()).where(vectors.c.model_id == self._model_id)
-            ).scalar_one()
-            if self._count > 2 * living:  # most rows belong to passages that are gone
-                self._forget()
-                self._read(connection)
+            count = _BLOCK
+            while count == _BLOCK:
+                last, count, ids, positions = connection.exec_driver_sql(
+                    _NEW, (self._last, file_id, _BLOCK)
+                ).one()
+                if count:
+                    self._add(_numbers(ids), _numbers(positions))
+                    self._last = int(last)
 
-    def _read(self, connection: Connection) -> None:
-        while True:
-            found = connection.execute(
-                select(vectors.c.vector_id, vectors.c.chunk_id, vectors.c.vector)
-                .where(vectors.c.vector_id > self._last, vectors.c.model_id == self._model_id)
-                .order_by(vectors.c.vector_id)
-                .limit(_BLOCK)
-            ).all()
-            if not found:
-                return
-            block = np.frombuffer(b"".join(row.vector for row in found), dtype="<f4")
-            chunk_ids = np.fromiter((row.chunk_id for row in found), np.int64, len(found))
-            self._append(block.reshape(len(found), -1), chunk_ids)
-            self._last = int(found[-1].vector_id)
-
-    def _append(self, block: NDArray[np.float32], chunk_ids: NDArray[np.int64]) -> None:
-        end = self._count + len(block)
-        if end > len(self._rows):
-            rows = np.empty((max(end, 3 * len(self._rows) // 2), block.shape[1]), dtype=np.float32)
-            if self._count:  # before the first block the width is not known
-                rows[: self._count] = self._rows[: self._count]
-            self._rows = rows
-        self._rows[self._count : end] = block
+    def _add(self, chunk_ids: NDArray[np.int64], positions: NDArray[np.int64]) -> None:
         top = int(chunk_ids.max()) + 1
-        if top > len(self._row_of):
-            longer = np.full(max(top, 3 * len(self._row_of) // 2), -1, dtype=np.int64)
-            longer[: len(self._row_of)] = self._row_of
-            self._row_of = longer
-        self._row_of[chunk_ids] = np.arange(self._count, end)
-        self._count = end
+        if top > len(self._position_of):
+            longer = np.full(max(top, 5 * len(self._position_of) // 4), -1, dtype=np.int32)
+            longer[: len(self._position_of)] = self._position_of
+            self._position_of = longer
+        self._position_of[chunk_ids] = positions
+
+    def _map(self, rows: int) -> Mapped | None:
+        """The file with at least so many vectors, if it is long enough."""
+        with self._lock:
+            if self._mapped is None or self._mapped.count < rows:
+                self._mapped = self._file.map()
+            return self._mapped
 
     def compare(
-        self, chunk_ids: NDArray[np.int64], query: NDArray[np.float32]
+        self,
+        chunk_ids: NDArray[np.int64],
+        query: NDArray[np.float32],
+        *,
+        bonus: Bonus | None,
+        rows: int,
     ) -> NDArray[np.float32]:
-        with self._lock:
-            rows, count, row_of = self._rows, self._count, self._row_of
-            places = np.full(len(chunk_ids), -1, dtype=np.int64)
-            inside = chunk_ids < len(row_of)
-            places[inside] = row_of[chunk_ids[inside]]
-        there = np.flatnonzero(places >= 0)
         result = np.full(len(chunk_ids), NO_VECTOR, dtype=np.float32)
-        if not len(there):
+        mapped = self._map(rows)
+        if mapped is None:
             return result
-        if len(there) * _SPARSE >= count:
-            result[there] = (rows[:count] @ query)[places[there]]
-        else:
-            result[there] = rows[places[there]] @ query
+        with self._lock:
+            position_of = self._position_of
+        places = np.full(len(chunk_ids), -1, dtype=np.int64)
+        inside = chunk_ids < len(position_of)
+        places[inside] = position_of[chunk_ids[inside]]
+        there = np.flatnonzero((places >= 0) & (places < mapped.count))
+        if len(there) > EXACT:
+            result[there] = FAR
+            there = _likely(mapped, places, there, query, bonus)
+        there = there[np.argsort(places[there], kind="stable")]
+        result[there] = mapped.products(places[there], query)
         return result
 
 
+def _likely(
+    mapped: Mapped,
+    places: NDArray[np.int64],
+    there: NDArray[np.int64],
+    query: NDArray[np.float32],
+    bonus: Bonus | None,
+) -> NDArray[np.int64]:
+    """Those of `there` whose vectors are worth comparing."""
+    apart = mapped.distances(places[there], query)
+    wanted = np.zeros(len(there), dtype=np.bool_)
+    wanted[apart <= np.partition(apart, NEAR - 1)[NEAR - 1]] = True
+    if bonus is not None:
+        more = bonus()[there]
+        sharing = np.flatnonzero(more > 0)
+        if len(sharing) > NEAR:
+            angles = np.arange(mapped.dimension + 1) * (np.pi / mapped.dimension)
+            sums = np.cos(angles)[apart[sharing]] + more[sharing]
+            sharing = sharing[np.argpartition(-sums, NEAR)[:NEAR]]
+        wanted[sharing] = True
+    return there[wanted]
+
+
+def _numbers(text: str) -> NDArray[np.int64]:
+    return np.fromstring(text, dtype=np.int64, sep=" ")
+
+
 _LOCK = threading.Lock()
-_MATRICES: OrderedDict[tuple[int, str], _Matrix] = OrderedDict()
+_PLACES: OrderedDict[tuple[int, int], _Places] = OrderedDict()
 
 
-def _matrix(epoch: int, model_id: str) -> _Matrix:
+def _places(key: tuple[int, int], file: VectorFile) -> _Places:
     with _LOCK:
-        matrix = _MATRICES.setdefault((epoch, model_id), _Matrix(model_id))
-        _MATRICES.move_to_end((epoch, model_id))
-        while len(_MATRICES) > REMEMBERED:
-            _MATRICES.popitem(last=False)
-        return matrix
+        places = _PLACES.setdefault(key, _Places(file))
+        _PLACES.move_to_end(key)
+        while len(_PLACES) > REMEMBERED:
+            _PLACES.popitem(last=False)
+        return places

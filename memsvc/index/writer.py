@@ -11,14 +11,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from memsvc.index.analyse import document_terms
 from memsvc.index.chunks import Chunk, chunk, embed_text
-from memsvc.index.schema import chunks, entries, links, scopes, terms, vectors
+from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
+from memsvc.index.schema import vectors as vector_rows
 from memsvc.index.sqlite_fts import scope_key, scope_token
 from memsvc.index.values import ChunkText, IndexEntry
+from memsvc.index.vectorstore import (
+    Known,
+    add_vectors,
+    detach,
+    file_of,
+    has_vector,
+    known,
+    put_vectors,
+    share,
+    tidy,
+    untidy,
+)
 from memsvc.model.identity import Scope
 
 __all__ = [
@@ -31,9 +54,13 @@ __all__ = [
     "remove_version",
     "rename",
     "set_links",
+    "tidy",
+    "untidy",
     "update_state",
 ]
 
+TOLD = 20_000
+"""What went in at least so many last changes is kept, for processes that saw it before."""
 _MUTABLE = frozenset(
     {
         "status",
@@ -64,7 +91,7 @@ def put(
     """
     pieces = chunk(entry.body, entry.title)
     texts = [embed_text(entry.title, piece) for piece in pieces]
-    known = _known_vectors(connection, entry.note_id)
+    there = known(connection, entry.note_id)
     _remove(connection, _is_version(entry.note_id, entry.version))
     first = _next_chunk(connection)
     key = scope_key(entry.scope)
@@ -72,17 +99,22 @@ def put(
         "scope_key": key,
         "first_chunk": first,
         "chunk_count": len(pieces),
+        "change": _next_change(connection),
     }
     added = connection.execute(insert(entries).values(row)).inserted_primary_key
     if added is None:
         raise RuntimeError("the database gave no id to a new row")
     entry_id = int(added[0])
     _put_chunks(connection, entry, entry_id, first, pieces, texts)
-    _carry_vectors(connection, known, texts, first, without=set(vectors or {}), model_id=model_id)
-    if vectors:
-        ordinals = [ordinal for ordinal in sorted(vectors) if ordinal < len(pieces)]
-        matrix = np.array([vectors[ordinal] for ordinal in ordinals], dtype=np.float32)
-        put_vectors(connection, model_id, [first + ordinal for ordinal in ordinals], matrix)
+    carried = _carry_vectors(connection, there, texts, first, model_id)
+    fresh = [
+        ordinal
+        for ordinal in sorted(vectors or {})
+        if ordinal < len(pieces) and ordinal not in carried
+    ]
+    if vectors and fresh:
+        matrix = np.array([vectors[ordinal] for ordinal in fresh], dtype=np.float32)
+        add_vectors(connection, model_id, [first + ordinal for ordinal in fresh], matrix)
     _link(connection, entry_id, entry.links)
     _touch(connection, [key])
     return [ChunkText(first + ordinal, ordinal, text) for ordinal, text in enumerate(texts)]
@@ -103,6 +135,7 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
         values["trust_rank"] = _trust_rank(changed["trust"])
     condition = _is_version(note_id, version)
     _touch(connection, _keys(connection, condition))
+    values["change"] = _next_change(connection)
     connection.execute(update(entries).where(condition).values(values))
 
 
@@ -137,11 +170,10 @@ def rename(connection: Connection, note_id: str, path: str, scope: Scope) -> Non
         .where(terms.c.chunk_id.in_(ids.where(condition)), terms.c.sc != scope_token(key))
         .values(sc=scope_token(key))
     )
-    connection.execute(
-        update(entries)
-        .where(condition)
-        .values(path=path, vault=scope.vault, project=scope.project, scope_key=key)
-    )
+    change = _next_change(connection)
+    _say_gone(connection, condition & (entries.c.scope_key != key), change)
+    place = {"path": path, "vault": scope.vault, "project": scope.project, "scope_key": key}
+    connection.execute(update(entries).where(condition).values(**place, change=change))
     _touch(connection, {*before, key})
 
 
@@ -151,10 +183,15 @@ def chunks_without_vector(
     """The next passages that this model has not read, by id."""
     rows = connection.execute(
         select(
-            chunks.c.chunk_id, chunks.c.ordinal, chunks.c.heading, chunks.c.text, entries.c.title
+            chunks.c.chunk_id,
+            chunks.c.ordinal,
+            chunks.c.heading,
+            chunks.c.lead,
+            chunks.c.text,
+            entries.c.title,
         )
         .join(entries, entries.c.entry_id == chunks.c.entry_id)
-        .where(chunks.c.chunk_id > after, ~_has_vector(model_id))
+        .where(chunks.c.chunk_id > after, ~has_vector(model_id))
         .order_by(chunks.c.chunk_id)
         .limit(limit)
     )
@@ -162,7 +199,7 @@ def chunks_without_vector(
         ChunkText(
             row.chunk_id,
             row.ordinal,
-            embed_text(row.title, Chunk(row.ordinal, 0, 0, row.heading, row.text)),
+            embed_text(row.title, Chunk(row.ordinal, 0, 0, row.heading, row.text, row.lead)),
         )
         for row in rows
     ]
@@ -170,35 +207,8 @@ def chunks_without_vector(
 
 def count_without_vector(connection: Connection, model_id: str) -> int:
     """How many passages this model has not read."""
-    query = select(func.count()).select_from(chunks).where(~_has_vector(model_id))
+    query = select(func.count()).select_from(chunks).where(~has_vector(model_id))
     return connection.execute(query).scalar_one()
-
-
-def put_vectors(
-    connection: Connection, model_id: str, ids: Sequence[int], matrix: NDArray[np.float32]
-) -> None:
-    """Vectors of passages, one row an id; ids of passages that are gone are passed over."""
-    if not len(ids):
-        return
-    there: set[int] = set()
-    for start in range(0, len(ids), 500):
-        some = list(ids[start : start + 500])
-        connection.execute(
-            delete(vectors).where(vectors.c.chunk_id.in_(some), vectors.c.model_id == model_id)
-        )
-        found = connection.execute(select(chunks.c.chunk_id).where(chunks.c.chunk_id.in_(some)))
-        there.update(found.scalars())
-    rows = [
-        {
-            "chunk_id": chunk_id,
-            "model_id": model_id,
-            "vector": np.asarray(matrix[row], dtype="<f4").tobytes(),
-        }
-        for row, chunk_id in enumerate(ids)
-        if chunk_id in there
-    ]
-    if rows:
-        connection.execute(insert(vectors), rows)
 
 
 def bump(connection: Connection) -> None:
@@ -230,14 +240,38 @@ def _remove(connection: Connection, condition: ColumnElement[bool]) -> list[str]
     found = connection.execute(
         select(entries.c.entry_id, entries.c.scope_key).where(condition)
     ).all()
+    if found:
+        _say_gone(connection, condition, _next_change(connection))
     for row in found:
         ids = select(chunks.c.chunk_id).where(chunks.c.entry_id == row.entry_id)
-        connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(ids)))
+        detach(connection, vector_rows.c.chunk_id.in_(ids))
         connection.execute(delete(terms).where(terms.c.chunk_id.in_(ids)))
         connection.execute(delete(chunks).where(chunks.c.entry_id == row.entry_id))
         connection.execute(delete(links).where(links.c.entry_id == row.entry_id))
         connection.execute(delete(entries).where(entries.c.entry_id == row.entry_id))
     return [row.scope_key for row in found]
+
+
+def _next_change(connection: Connection) -> int:
+    """The number of a change of entries; now and then what is told of old ones is cut."""
+    change = int(
+        connection.exec_driver_sql("UPDATE index_state SET change = change + 1 RETURNING change")
+        .scalars()
+        .one()
+    )
+    if change % TOLD == 0:
+        connection.execute(delete(gone).where(gone.c.change <= change - TOLD))
+        connection.execute(update(state).values(told_from=change - TOLD))
+    return change
+
+
+def _say_gone(connection: Connection, condition: ColumnElement[bool], change: int) -> None:
+    """Tell other processes that versions leave the scopes they are in."""
+    leaving = select(
+        literal(change), entries.c.entry_id, entries.c.scope_key, entries.c.note_id
+    ).where(condition)
+    names = ["change", "entry_id", "scope_key", "note_id"]
+    connection.execute(insert(gone).from_select(names, leaving))
 
 
 def _next_chunk(connection: Connection) -> int:
@@ -294,6 +328,7 @@ def _put_chunks(
                 "entry_id": entry_id,
                 "ordinal": piece.ordinal,
                 "heading": _legal(piece.heading),
+                "lead": _legal(piece.lead),
                 "text": _legal(piece.text),
                 "embed_hash": _hash(text),
             }
@@ -308,7 +343,7 @@ def _put_chunks(
                 "sc": token,
                 "title": title,
                 "names": names,
-                "terms": _terms(f"{piece.heading}\n{piece.text}"),
+                "terms": _terms(f"{piece.heading}\n{piece.lead}\n{piece.text}"),
             }
             for piece in pieces
         ],
@@ -323,52 +358,36 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _known_vectors(connection: Connection, note_id: str) -> dict[bytes, list[tuple[str, bytes]]]:
-    """The vectors of the note's passages, of any version, by what was embedded."""
-    rows = connection.execute(
-        select(chunks.c.embed_hash, vectors.c.model_id, vectors.c.vector)
-        .join(entries, entries.c.entry_id == chunks.c.entry_id)
-        .join(vectors, vectors.c.chunk_id == chunks.c.chunk_id)
-        .where(entries.c.note_id == note_id)
-    )
-    known: dict[bytes, list[tuple[str, bytes]]] = {}
-    for row in rows:
-        pairs = known.setdefault(row.embed_hash, [])
-        if all(model != row.model_id for model, _ in pairs):
-            pairs.append((row.model_id, row.vector))
-    return known
-
-
 def _carry_vectors(
-    connection: Connection,
-    known: Mapping[bytes, list[tuple[str, bytes]]],
-    texts: Sequence[str],
-    first: int,
-    *,
-    without: set[int],
-    model_id: str,
-) -> None:
-    if not known:
-        return
-    rows = [
-        {"chunk_id": first + ordinal, "model_id": model, "vector": vector}
-        for ordinal, text in enumerate(texts)
-        for model, vector in known.get(_hash(text), ())
-        if not (ordinal in without and model == model_id)
-    ]
-    if rows:
-        connection.execute(insert(vectors), rows)
+    connection: Connection, there: Known, texts: Sequence[str], first: int, model_id: str
+) -> set[int]:
+    """Let passages keep the vectors of what reads the same; the ordinals that so have the model's."""
+    if not there:
+        return set()
+    places = {
+        ordinal: there[read]
+        for ordinal, read in enumerate(_hash(text) for text in texts)
+        if read in there
+    }
+    share(
+        connection,
+        (
+            (first + ordinal, file_id, position)
+            for ordinal, named in places.items()
+            for file_id, position in named
+        ),
+    )
+    held = file_of(connection, model_id)
+    if held is None:
+        return set()
+    return {
+        ordinal
+        for ordinal, named in places.items()
+        if any(file_id == held[0].file_id for file_id, _ in named)
+    }
 
 
 def _link(connection: Connection, entry_id: int, targets: Iterable[str]) -> None:
     rows = [{"entry_id": entry_id, "target": target} for target in dict.fromkeys(targets)]
     if rows:
         connection.execute(insert(links), rows)
-
-
-def _has_vector(model_id: str) -> ColumnElement[bool]:
-    return (
-        select(vectors.c.vector_id)
-        .where(vectors.c.chunk_id == chunks.c.chunk_id, vectors.c.model_id == model_id)
-        .exists()
-    )

@@ -14,7 +14,7 @@ from memsvc.service.gateway.indexing import index_version
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
-__all__ = ["embed_missing", "put_all", "rebuild"]
+__all__ = ["embed_missing", "put_all", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
@@ -40,6 +40,7 @@ def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -
             ),
             at=parts.clock.now(),
         )
+    tidy(parts)
     return sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
 
 
@@ -67,6 +68,15 @@ def _put_note(connection: Connection, note: NoteRecord) -> None:
         index_version(connection, version, note)
 
 
+def tidy(parts: Parts) -> None:
+    """Erase the vectors of passages that are gone, and forget those whose file was lost."""
+    with parts.database.read() as connection:
+        if not index.untidy(connection):
+            return
+    with parts.database.write() as connection:
+        index.tidy(connection)
+
+
 def embed_missing(
     parts: Parts, *, limit: int | None = None, progress: Progress | None = None
 ) -> int:
@@ -78,6 +88,7 @@ def embed_missing(
     if embedder is None:
         return 0
     done, after = 0, 0
+    tidy(parts)
     with parts.database.read() as connection:
         total = index.count_without_vector(connection, embedder.model_id) if progress else 0
     while limit is None or done < limit:

@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -99,12 +99,24 @@ class Recall:
         with self._database.read() as connection:
             seen = visible(scope, connection, filters)
             words = reader.lexical(scope, connection, seen, terms if tuning.lexical else ())
-            cosines = None
+            cosines, closer = None, None
             if model is not None and query is not None:
+                name = model.model_id
                 cosines = reader.vector(
-                    scope, connection, seen, model_id=model.model_id, query=query
+                    scope, connection, seen, model_id=name, query=query, words=words
                 )
-            ranking = rank(scope, connection, seen, lexical=words, cosines=cosines, tuning=tuning)
+                closer = partial(
+                    reader.closer, scope, connection, seen, model_id=name, query=query
+                )
+            ranking = rank(
+                scope,
+                connection,
+                seen,
+                lexical=words,
+                cosines=cosines,
+                closer=closer,
+                tuning=tuning,
+            )
             good = _good(ranking) if tuning.abstain else ranking.hits
             hits = _hits(scope, connection, seen, good, request, terms)
         _check_scope(scope, hits)

@@ -1,6 +1,6 @@
 """Orders what a read may see by how well it answers, and puts successors where replaced notes match."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from memsvc.index import reader
 from memsvc.index.scoring import WORDS, by_owner, closeness, fuse
 from memsvc.index.values import Held, Lexical
-from memsvc.index.vectors import NO_VECTOR
+from memsvc.index.vectors import FAR, NO_VECTOR
 from memsvc.index.visible import Visible
 from memsvc.scope.proof import ReadScope
 from memsvc.service.recall.tuning import DEFAULT, Tuning
@@ -29,6 +29,9 @@ FREQUENCY = 0.03
 TRUST = 0.004
 """Small: they order what answers equally well."""
 TYPICAL_LENGTH = 60.0
+
+Closer = Callable[[Sequence[int]], Mapping[int, NDArray[np.float32]]]
+"""The exact cosines of the passages of versions, by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +61,13 @@ def rank(
     *,
     lexical: Lexical,
     cosines: NDArray[np.float32] | None,
+    closer: Closer | None = None,
     tuning: Tuning = DEFAULT,
 ) -> Ranking:
-    """Everything seen that shares a word or has a vector, with replaced versions resolved."""
+    """Everything seen that shares a word or has a vector, with replaced versions resolved.
+
+    `closer` gives the cosines of versions that `cosines` holds FAR for.
+    """
     if not len(visible):
         return Ranking()
     board = _Board(visible, lexical, cosines)
@@ -70,7 +77,10 @@ def rank(
     if tuning.links and not (exact and tuning.exact_names):
         leaders = sorted(top, key=board.order)[:HOP_FROM]
         leaders = [position for position in leaders if visible.seen[position]]
-        hopped = board.hop(reader.neighbours(scope, connection, visible, leaders))
+        pairs = reader.neighbours(scope, connection, visible, leaders)
+        board.look(closer, [other for _, other in pairs])
+        hopped = board.hop(pairs)
+    board.look(closer, board.successors())
     board.resolve()
     return Ranking(hits=board.listed(), hopped=hopped)
 
@@ -114,10 +124,8 @@ class _Board:
         return [self._passage(position) for position in positions]
 
     def _passage(self, position: int) -> int:
-        seen = self._visible
-        start = int(seen.starts[position])
-        ends = seen.starts[position + 1] if position + 1 < len(seen) else len(seen.chunk_ids)
-        return int(seen.chunk_ids[start + int(np.argmax(self._pieces[start : int(ends)]))])
+        start, end = self._visible.span(position)
+        return int(self._visible.chunk_ids[start + int(np.argmax(self._pieces[start:end]))])
 
     def refine(self, held: Mapping[int, Held], positions: Sequence[int]) -> bool:
         """Look into the best passages; True when the best answer's title is all that was asked."""
@@ -143,6 +151,22 @@ class _Board:
             self._score[position] += more
         leader = min(positions, key=self.order, default=-1)
         return titles.get(leader, 0.0) > 0.999
+
+    def look(self, closer: Closer | None, positions: Iterable[int]) -> None:
+        """Compare the versions that were not compared because they seemed far."""
+        far = sorted({position for position in positions if self._close[position] == FAR})
+        if closer is None or not far:
+            return
+        for position, exact in closer(far).items():
+            start, end = self._visible.span(position)
+            self._pieces[start:end] = fuse(exact, self._lexical.by_passage[start:end])
+            self._close[position] = exact.max()
+        self._score[far] = fuse(self._close[far], self._words[far])
+
+    def successors(self) -> list[int]:
+        """What took the place of the candidates."""
+        found = self._visible.successor[sorted(self._live)]
+        return [position for position in found.tolist() if position >= 0]
 
     def hop(self, pairs: Sequence[tuple[int, int]]) -> bool:
         """Let linked versions answer together: the pair's score counts for both where it is more."""

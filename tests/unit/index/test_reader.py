@@ -46,6 +46,10 @@ def test_every_function_takes_the_scope_first_and_an_empty_one_finds_nothing(fil
             query = EMBEDDER.embed_query("falcon")
             return {
                 "body_of": reader.body_of(read, connection, 1, most=99),
+                "catalogue": reader.catalogue(read, connection, now=NOW),
+                "closer": reader.closer(
+                    read, connection, seen, range(len(seen)), model_id=EMBEDDER.model_id, query=query
+                ),
                 "counts": any(reader.counts(read, connection).values()),
                 "held": reader.held(read, connection, ids),
                 "lexical": reader.lexical(read, connection, seen, ["falcon"]).by_version.tolist(),
