@@ -1,6 +1,7 @@
 """Settings of one process: `memsvc.toml` in the home, then MEMSVC_* variables, then arguments."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -11,11 +12,25 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from memsvc.errors import Misconfigured
 
-__all__ = ["DEFAULT_VAULT", "FILE_NAME", "LogFormat", "LogLevel", "Settings", "load_settings"]
+__all__ = [
+    "DEFAULT_VAULT",
+    "EMBEDDERS",
+    "FILE_NAME",
+    "RERANKERS",
+    "LogFormat",
+    "LogLevel",
+    "Settings",
+    "load_settings",
+    "write_setting",
+]
 
 FILE_NAME = "memsvc.toml"
 DEFAULT_VAULT = "personal"
 """The vault that a process is bound to, and that is made, when nothing names another."""
+
+EMBEDDERS = ("multilingual-e5-small", "bge-small-en-v1.5")
+RERANKERS = ("ms-marco-MiniLM-L-6-v2",)
+"""Models that `memsvc model fetch` knows, by what they are for."""
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
@@ -44,8 +59,15 @@ class Settings(BaseModel):
         default="", max_length=128, description="Name of the session, for the audit."
     )
     database_url: str = Field(default="", description="Database; empty is SQLite in the home.")
-    embedder: Literal["packaged", "none"] = Field(
-        default="packaged", description="Model for meaning search; 'none' leaves only words."
+    embedder: str = Field(
+        default="packaged",
+        description="Model for meaning search: 'packaged', the name of a fetched model, "
+        "'folder:/path' of a local one, or 'none', which leaves only words.",
+    )
+    reranker: str = Field(
+        default="none",
+        description="Model that reads question and passage together: the name of a fetched one, "
+        "'folder:/path', or 'none'.",
     )
     log_level: LogLevel = Field(default="warning", description="Least level that is logged.")
     log_format: LogFormat = Field(
@@ -67,7 +89,17 @@ class Settings(BaseModel):
             raise ValueError("use kind:name with kind human, agent or service, or a bare name")
         return value
 
-    @field_validator("log_level", "log_format", "embedder", mode="before")
+    @field_validator("embedder")
+    @classmethod
+    def _known_embedder(cls, value: str) -> str:
+        return _model(value, ("packaged", "none", *EMBEDDERS))
+
+    @field_validator("reranker")
+    @classmethod
+    def _known_reranker(cls, value: str) -> str:
+        return _model(value, ("none", *RERANKERS))
+
+    @field_validator("log_level", "log_format", mode="before")
     @classmethod
     def _any_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -89,6 +121,40 @@ def load_settings(
         **dict.fromkeys(given, "the arguments"),
     }
     return _validated(merged, origins)
+
+
+def write_setting(home: Path, key: str, value: str) -> None:
+    """Set one key in the home's `memsvc.toml`; every other line keeps its bytes.
+
+    Raises Misconfigured if the file is damaged, the value is not legal or it cannot be written.
+    """
+    path = home / FILE_NAME
+    _validated({**_file(path), "home": home, key: value}, {key: "the arguments"})
+    text = path.read_bytes().decode("utf-8") if path.exists() else ""
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    quoted = r"""(?:"[^"\r\n]*"|'[^'\r\n]*')"""
+    own = re.compile(rf"^[ \t]*(?:{key}|\"{key}\"|'{key}')[ \t]*=[ \t]*{quoted}", re.MULTILINE)
+    changed, count = own.subn(lambda _: line, text, count=1)
+    if not count:
+        end = "\r\n" if "\r\n" in text else "\n"
+        gap = "" if not text or text.endswith("\n") else end
+        changed = f"{text}{gap}{line}{end}"
+    temporary = path.with_name(f"{FILE_NAME}.tmp")
+    try:
+        temporary.write_bytes(changed.encode("utf-8"))
+        temporary.replace(path)
+    except OSError as error:
+        raise Misconfigured(f"{FILE_NAME} cannot be written: {error.strerror}") from error
+
+
+def _model(value: str, names: tuple[str, ...]) -> str:
+    """The name as it is written in the list, or a local folder."""
+    if value.lower().startswith("folder:") and value[len("folder:") :].strip():
+        return f"folder:{value[len('folder:') :].strip()}"
+    for name in names:
+        if name.lower() == value.lower():
+            return name
+    raise ValueError(f"use {', '.join(names)} or folder:/path")
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, object]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memsvc.errors import Misconfigured
-from memsvc.settings import FILE_NAME, Settings, load_settings
+from memsvc.settings import FILE_NAME, Settings, load_settings, write_setting
 
 
 def home_with(tmp_path: Path, text: str) -> dict[str, str]:
@@ -93,3 +93,62 @@ def test_a_home_that_is_a_file_is_said_so(tmp_path: Path) -> None:
 
 def test_every_setting_is_described() -> None:
     assert all(field.description for field in Settings.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("Packaged", "packaged"),
+        ("NONE", "none"),
+        ("BGE-small-en-v1.5", "bge-small-en-v1.5"),
+        ("folder:/Models/Mine", "folder:/Models/Mine"),
+        ("Folder: ~/mine", "folder:~/mine"),
+    ],
+)
+def test_a_model_is_named_in_any_case_and_a_folder_as_it_is(given: str, meant: str) -> None:
+    assert load_settings({"MEMSVC_EMBEDDER": given}).embedder == meant
+    for wrong in ("folder:", "folder", "ms-marco-MiniLM-L-6-v2"):
+        with pytest.raises(Misconfigured, match="use packaged, none, multilingual-e5-small"):
+            load_settings({"MEMSVC_EMBEDDER": wrong})
+
+
+def test_there_is_no_reranker_unless_one_is_named() -> None:
+    assert load_settings({}).reranker == "none"
+    named = load_settings({"MEMSVC_RERANKER": "ms-marco-minilm-l-6-v2"})
+    assert named.reranker == "ms-marco-MiniLM-L-6-v2"
+    with pytest.raises(Misconfigured, match="'reranker' in the environment"):
+        load_settings({"MEMSVC_RERANKER": "packaged"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'embedder = "none"\n'),
+        ("# mine\r\nvault = 'team'", "# mine\r\nvault = 'team'\r\nembedder = \"none\"\r\n"),
+        (
+            "embedder = 'packaged'  # small\nvault = 'embedder = 1'\n",
+            "embedder = \"none\"  # small\nvault = 'embedder = 1'\n",
+        ),
+    ],
+)
+def test_a_setting_is_written_and_every_other_byte_stays(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    path = tmp_path / FILE_NAME
+    if before:
+        path.write_bytes(before.encode())
+    write_setting(tmp_path, "embedder", "none")
+    assert path.read_bytes() == after.encode()
+    assert load_settings({"MEMSVC_HOME": str(tmp_path)}).embedder == "none"
+    write_setting(tmp_path, "embedder", 'folder:/a "b"\\c')
+    assert load_settings({"MEMSVC_HOME": str(tmp_path)}).embedder == 'folder:/a "b"\\c'
+    with pytest.raises(Misconfigured, match="'embedder' in the arguments"):
+        write_setting(tmp_path, "embedder", "gpt")
+    assert [one.name for one in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_a_damaged_settings_file_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text("vault = [")
+    with pytest.raises(Misconfigured, match="not valid TOML"):
+        write_setting(tmp_path, "embedder", "none")
+    assert (tmp_path / FILE_NAME).read_text() == "vault = ["
