@@ -322,10 +322,8 @@ HOSPITAL = World(
              "At its meeting on {date}, the board settled on {value} for evaluation of the {name}."),
             ("When will the {name} be evaluated?", "What is the present evaluation date of the {name}?"),
             changed=(
-                "On {date} the board put off the evaluation of the {name} until {value}; {earlier}"
-                " no longer applies.",
-                "At its meeting on {date}, the board brought evaluation of the {name} to {value} and"
-                " withdrew {earlier}.",
+                "On {date} the board put off evaluation of the {name} until {value}, undoing {earlier}.",
+                "At its meeting on {date}, the board withdrew {earlier}: evaluation of the {name} on {value}.",
             ),
             asks_first=(
                 "For which day had the evaluation of the {name} originally been fixed?",

@@ -321,8 +321,7 @@ MUSEUM = World(
              "{date}: trustees want the opening of {name} on {value}."),
             ("On which day is the opening of {name}?", "When does {name} open, as now agreed?"),
             changed=(
-                "The trustees, on {date}, chose {value} for the opening of {name}, which undoes"
-                " {earlier}.",
+                "The trustees, on {date}, undid {earlier} and chose {value} for the opening of {name}.",
                 "{date}: trustees want the opening of {name} on {value} and not as in {earlier}.",
             ),
             asks_first=(

@@ -314,8 +314,7 @@ SHIPPING = World(
             ("When does {name} go into dry dock?", "What is now the dry dock date for {name}?"),
             changed=(
                 "{date}: {name} goes into dry dock on {value} after all, see {earlier}.",
-                "Fleet meeting, {date}: dry dock for {name} shifted to {value}"
-                " instead of {earlier}.",
+                "Fleet meeting, {date}: dry dock for {name} shifted to {value}, unlike {earlier}.",
             ),
             asks_first=(
                 "When was {name} at first to go into dry dock?",

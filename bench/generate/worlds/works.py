@@ -1,7 +1,7 @@
 """A city's public works: programmes, depots, staff, pumping stations, contractors; lists and tables."""
 
 from bench.generate.model import Attribute, Bridge, Ghost, Kind, Log, Names, Series, World
-from bench.generate.values import amount, day, number, one_of, plain, year
+from bench.generate.values import amount, number, one_of, plain, year
 
 __all__ = ["WORKS"]
 
@@ -326,8 +326,7 @@ WORKS = World(
             ("What is the cost ceiling of {name} today?",
              "Up to what sum may {name} spend as things stand?"),
             changed=(
-                "Council resolution of {date}: the cost ceiling of {name} is {value};"
-                " {earlier} is repealed.",
+                "Council resolution of {date}: cost ceiling of {name} {value}, {earlier} repealed.",
                 "On {date} the council capped {name} anew: cost ceiling {value}, see {earlier}.",
             ),
             asks_first=(
