@@ -1,5 +1,6 @@
 """memsvc as memory-bench asks it: one vault indexed, and each question one recall of the product."""
 
+import hashlib
 import re
 import shutil
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from ulid import ULID
 
+import memsvc
 from bench.memory_bench.data import TestSet, note_id, unfolded
 from memsvc.bootstrap import open_service
 from memsvc.embedding.choice import choose_model
@@ -42,6 +44,8 @@ CITED_HITS = 5
 _NOW = datetime(2026, 12, 1, tzinfo=UTC)
 _VAULT = VaultName("bench")
 _KEPT = "kept.txt"
+_ONLY_READ = frozenset({"reader.py", "visible.py", "scoring.py"})
+"""Modules of the index that do not decide what is stored."""
 _HISTORY = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|at the outset|to begin with|in the first place"
     r"|previous(?:ly)?|former(?:ly)?|used to be|prior to|history of"
@@ -73,13 +77,13 @@ class Bench:
         """Copy the vault into `work` and index it through the product, model and all.
 
         `models` is the folder of another home whose build of the model may be copied. With `reuse`
-        a home of the same vault in `work` is taken as it is: right for other tunings, wrong after
-        a change of what is indexed.
+        a home in `work` is taken as it is, if the same vault was indexed there by the same code.
 
         Time stands still and ids count up, in the order of paths, so that a rerun is the same.
         """
         home, mark = work / "home", work / _KEPT
-        kept = reuse and mark.exists() and mark.read_text("utf-8") == test.vault_sha256
+        indexed = f"{test.vault_sha256} {_indexing_code()}"
+        kept = reuse and mark.exists() and mark.read_text("utf-8") == indexed
         if not kept:
             _clear(work)
             shutil.copytree(test.vault, work / "vault", copy_function=shutil.copyfile)
@@ -97,7 +101,7 @@ class Bench:
         service.scan_all(reader)
         passages = service.embed_all()
         took = time.perf_counter() - begun
-        mark.write_text(test.vault_sha256, encoding="utf-8")
+        mark.write_text(indexed, encoding="utf-8")
         return cls(service, reader, home, 0.0 if kept else took, 0 if kept else passages)
 
     def ask(self, question: str, *, tuning: Tuning = DEFAULT) -> dict[str, object]:
@@ -173,6 +177,15 @@ def _check_whole(reply: RecallReply, tuning: Tuning) -> None:
         raise NotWhole(f"{coverage.waiting} files wait to be indexed; {coverage.notices}")
     if tuning.vector and (coverage.without_vector or vector != "ran"):
         raise NotWhole(f"the vector arm {vector}; {coverage.without_vector} passages lack a vector")
+
+
+def _indexing_code() -> str:
+    """A hash of the modules that decide what an index holds."""
+    root = Path(memsvc.__file__).parent
+    parts = ("notes", "ledger", "index", "embedding", "service/gateway")
+    files = sorted(file for part in parts for file in (root / part).glob("*.py"))
+    code = b"".join(file.read_bytes() for file in files if file.name not in _ONLY_READ)
+    return hashlib.sha256(code).hexdigest()
 
 
 def _clear(work: Path) -> None:

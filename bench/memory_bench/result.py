@@ -102,12 +102,12 @@ def read(path: Path) -> Result:
     return found
 
 
-def faults(result: Mapping[str, Any], test: TestSet) -> list[str]:
+def faults(result: Mapping[str, Any], test: TestSet, *, ours: bool = True) -> list[str]:
     """What a result file claims and its own outputs do not bear out; empty when it holds.
 
     Every number is recomputed from `per_question` and must be within 1e-9, with no key missing or
     added; both hashes must be the data's, each question must be there once, and each quote must
-    stand in the note that it names.
+    stand in the note that it names. Only files of `ours` have `extras`.
     """
     found = [
         f"{key} is {result.get(key)!r}, the data's is {must!r}"
@@ -125,16 +125,14 @@ def faults(result: Mapping[str, Any], test: TestSet) -> list[str]:
     if sorted(given) != sorted(asked):
         amiss = sorted(set(given) ^ set(asked)) or sorted(set(given))
         found.append(f"per_question has not each question once: {', '.join(amiss[:5])}")
+    bent = [f"{entry.get('id')}: {one}" for entry in entries for one in _malformed(entry)]
+    if bent:
+        return found + bent
     for entry in entries:
-        found += [
-            f"{entry.get('id')}: {one}" for one in _malformed(entry) or _invented(entry, test)
-        ]
-    if any("citations" in one or "retrieved" in one for one in found):
-        return found
+        found += [f"{entry.get('id')}: {one}" for one in _invented(entry, test)]
     must = scored(score(test, entries))
-    for part in ("metrics", "extras"):
-        if part == "metrics" or part in result:
-            found += _unequal(part, result.get(part), must[part])
+    for part in ("metrics", "extras") if ours else ("metrics",):
+        found += _unequal(part, result.get(part), must[part])
     return found
 
 
@@ -160,9 +158,12 @@ def _where(entry: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         min(len(mine), len(theirs)),
     )
     sides = [
-        f"{one['retrieved'][rank]} ({(one.get('scores') or ['?'] * (rank + 1))[rank]})"
-        if rank < len(one.get("retrieved", []))
-        else "nothing"
+        " ".join(
+            str(part[rank])
+            for key in ("retrieved", "scores")
+            if rank < len(part := one.get(key, []))
+        )
+        or "nothing"
         for one in (entry, other)
     ]
     return f"; rank {rank + 1} was {sides[0]}, is {sides[1]}"
@@ -189,10 +190,14 @@ def _malformed(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _invented(entry: Mapping[str, Any], test: TestSet) -> list[str]:
-    return [
-        f"a quote does not stand in {one['note']}"
+    quotes = [
+        (one["note"], unfolded(str(one["quote"])), test.notes.get(note_id(str(one["note"])), ""))
         for one in entry.get("citations", [])
-        if unfolded(str(one["quote"])) not in test.notes.get(note_id(str(one["note"])), "")
+    ]
+    return [
+        f"a quote does not stand in {note}"
+        for note, quote, text in quotes
+        if not quote or quote not in text
     ]
 
 

@@ -79,7 +79,13 @@ def run_set(
     try:
         made: dict[str, Trial] = {}
         for name, tuning in tunings.items():
-            told = track(test.questions, name[:24].ljust(24), console=_ERR, transient=True)
+            told = track(
+                test.questions,
+                name[:24].ljust(24),
+                console=_ERR,
+                transient=True,
+                disable=not _ERR.is_terminal,
+            )
             entries = [{"id": one.id} | bench.ask(one.text, tuning=tuning) for one in told]
             whole = result.make(test, bench, entries, tuning)
             made[name] = Trial(tuning, entries, score(test, entries), whole)
@@ -105,7 +111,7 @@ def check(path: Path, work: Path) -> list[str]:
         keys = [key for key in theirs if mine.get(key) != theirs[key]]
         wrong = [f"system.config.{key} was {mine.get(key)}, is {theirs[key]}" for key in keys]
     wrong += result.differences(kept, fresh)
-    if kept["metrics"] != fresh["metrics"] or kept["extras"] != fresh["extras"]:
+    if any(kept[part] != fresh[part] for part in ("metrics", "extras")):
         wrong.append("the rerun scores otherwise")
     return wrong
 
