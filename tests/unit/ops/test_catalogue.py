@@ -27,13 +27,16 @@ def test_a_catalogue_holds_the_notes_and_links_of_its_scope_only(world: World) -
     common = world.save("Common rule", "The common rule of all projects.", project="shared")
     target = world.save("Near falcon", "The near falcon nests here.")
     world.save("Guide", "See [[near-falcon]], [[common-rule]] and [[far-falcon]].")
+    world.save("Index", "All of [[near-falcon]] and [[far-falcon]].", project="shared")
     found = listed(world)
-    assert set(found) == {"Common rule", "Near falcon", "Guide"}
+    assert set(found) == {"Common rule", "Near falcon", "Guide", "Index"}
+    assert found["Index"].links == (target.id,)  # a shared note's link leads out of this project
+    assert listed(world, "osprey")["Index"].links == (far.id,)
     assert set(found["Guide"].links) == {target.id, common.id}
     assert "Guide" not in listed(world, "osprey")
     assert listed(world, "osprey")["Far falcon"].id == far.id
     catalogue = world.service.catalogue(agent())
-    assert (catalogue.scope, catalogue.counts["notes"]) == ("personal/heron", 3)
+    assert (catalogue.scope, catalogue.counts["notes"]) == ("personal/heron", 4)
     assert catalogue.scopes == ("personal/heron", "personal/shared")
 
 
