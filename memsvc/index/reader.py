@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, distinct, func, select
 
 from memsvc.clock import UNKNOWN
+from memsvc.errors import ModelUnavailable
 from memsvc.index.analyse import query_terms
 from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
@@ -352,8 +354,10 @@ def similar(
         return []
     words = lexical(scope, connection, seen, query_terms(text))
     close = np.full(len(seen), NO_VECTOR, dtype=np.float32)
-    if embedder is not None:
-        query = embedder.embed_query(text)
+    query = None
+    with suppress(ModelUnavailable):  # then by words alone
+        query = embedder.embed_query(text) if embedder is not None else None
+    if embedder is not None and query is not None:
         pieces = vector(
             scope, connection, seen, model_id=embedder.model_id, query=query, words=words
         )

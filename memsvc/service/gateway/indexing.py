@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from memsvc.errors import ModelUnavailable
 from memsvc.index import writer as index
 from memsvc.index.chunks import chunk, embed_text
 from memsvc.index.values import IndexEntry
@@ -157,7 +158,10 @@ def vectors_for(parts: Parts, title: str, body: str) -> tuple[Vectors, str]:
     chunks = chunk(body, title)
     if len(chunks) > MOST_CHUNKS_AT_ONCE:
         return {}, ""
-    matrix = embedder.embed_passages([embed_text(title, piece) for piece in chunks])
+    try:
+        matrix = embedder.embed_passages([embed_text(title, piece) for piece in chunks])
+    except ModelUnavailable:
+        return {}, ""  # the background tries again
     return {piece.ordinal: matrix[row] for row, piece in enumerate(chunks)}, embedder.model_id
 
 

@@ -1,9 +1,16 @@
 """reindex: the index dropped and made again from the ledger, after the files were read."""
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from memsvc.index import schema
+from memsvc.embedding.protocol import Embedder
+from memsvc.errors import ModelUnavailable
+from memsvc.index import models, schema
 from memsvc.index import writer as index
+from memsvc.index.values import ChunkText
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord
@@ -14,7 +21,7 @@ from memsvc.service.gateway.indexing import index_version
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
-__all__ = ["embed_missing", "put_all", "rebuild", "tidy"]
+__all__ = ["embed_missing", "forget_other_models", "put_all", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
@@ -77,6 +84,38 @@ def tidy(parts: Parts) -> None:
         index.tidy(connection)
 
 
+def _embedded(
+    embedder: Embedder, batch: Sequence[ChunkText]
+) -> tuple[Sequence[ChunkText], NDArray[np.float32]]:
+    """Vectors of a batch, and of which of it: a passage that the model fails at is left out.
+
+    Raises ModelUnavailable if it fails at every one.
+    """
+    try:
+        return batch, embedder.embed_passages([piece.text for piece in batch])
+    except ModelUnavailable:
+        if len(batch) == 1:
+            raise
+    read, rows = [], []
+    failure: ModelUnavailable | None = None
+    for piece in batch:
+        try:
+            rows.append(embedder.embed_passages([piece.text]))
+            read.append(piece)
+        except ModelUnavailable as error:
+            failure = error
+    if failure is not None and not rows:
+        raise failure
+    return read, np.concatenate(rows)
+
+
+def forget_other_models(parts: Parts, model_id: str) -> None:
+    """Drop the vectors of every other model."""
+    with parts.database.write() as connection:
+        models.forget_others(connection, model_id)
+    tidy(parts)
+
+
 def embed_missing(
     parts: Parts, *, limit: int | None = None, progress: Progress | None = None
 ) -> int:
@@ -98,12 +137,12 @@ def embed_missing(
             )
         if not batch:
             break
-        matrix = embedder.embed_passages([piece.text for piece in batch])
+        read, matrix = _embedded(embedder, batch)
         with parts.database.write(durable=False) as connection:
             index.put_vectors(
-                connection, embedder.model_id, [piece.chunk_id for piece in batch], matrix
+                connection, embedder.model_id, [piece.chunk_id for piece in read], matrix
             )
-        done += len(batch)
+        done += len(read)
         after = batch[-1].chunk_id
         if progress is not None:
             progress(done, max(total, done), "embedding passages")

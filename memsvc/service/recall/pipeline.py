@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from memsvc.clock import Clock, stamp
 from memsvc.database import Database
 from memsvc.embedding.protocol import Embedder
+from memsvc.errors import ModelUnavailable
 from memsvc.index import reader
 from memsvc.index.analyse import query_terms
 from memsvc.index.values import Lexical, Shown
@@ -45,6 +46,8 @@ memory-bench's published questions .2 to .8 give the same recall@5, .15 loses th
 DEFAULT_BUDGET = 2_000
 CHARS_A_TOKEN = 12
 QUERY_CHARS = 4_000
+_ABSENT = {"ready": "the model failed at this question", "missing": ""}
+"""Why there was no vector, by the model's state; a missing one says why itself."""
 
 
 class LazyModel(Protocol):
@@ -94,7 +97,7 @@ class Recall:
         filters = filters_of(request, stamp(self._clock.now()))
         terms = query_terms(request.query)
         model = self._embedder.ready() if terms and tuning.vector else None
-        query = None if model is None else model.embed_query(request.query[:QUERY_CHARS])
+        query = None if model is None else _embedded(model, request.query[:QUERY_CHARS])
         embedded = time.perf_counter()
         with self._database.read() as connection:
             seen = visible(scope, connection, filters)
@@ -105,9 +108,7 @@ class Recall:
                 cosines = reader.vector(
                     scope, connection, seen, model_id=name, query=query, words=words
                 )
-                closer = partial(
-                    reader.closer, scope, connection, seen, model_id=name, query=query
-                )
+                closer = partial(reader.closer, scope, connection, seen, model_id=name, query=query)
             ranking = rank(
                 scope,
                 connection,
@@ -152,8 +153,7 @@ class Recall:
             return {"lexical": "ran", "vector": "ran", "links": "off"}
         vector = "ran"
         if not with_model:
-            missing = self._embedder.state == "missing"
-            vector = f"off: {self._embedder.problem}" if missing else "off: the model is loading"
+            vector = f"off: {_ABSENT.get(self._embedder.state, 'the model is loading') or self._embedder.problem}"
         return {"lexical": "ran", "vector": vector, "links": "ran" if ranking.hopped else "off"}
 
     def _limits(self, request: RecallRequest) -> Limits:
@@ -251,6 +251,14 @@ def _check_scope(scope: ReadScope, hits: Sequence[Hit]) -> None:
     allowed = {str(one) for one in scope.scopes}
     if any(hit.scope not in allowed for hit in hits):
         raise RuntimeError("a recall found a note outside its scope; nothing is returned")
+
+
+def _embedded(model: Embedder, text: str) -> NDArray[np.float32] | None:
+    """The question's vector; None when the model fails at it: words go on alone."""
+    try:
+        return model.embed_query(text)
+    except ModelUnavailable:
+        return None
 
 
 def _unread(seen: Visible, cosines: NDArray[np.float32] | None) -> int:
