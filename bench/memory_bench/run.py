@@ -124,9 +124,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pool", choices=("tune", "held_out"), default="tune")
     parser.add_argument("--world", default="", help="of the generated vaults; else by seed")
     parser.add_argument("--size", type=int, default=0, help="of the generated vaults; else by seed")
-    parser.add_argument("--set", default="", help="changes of Tuning: links=false,late=false")
+    parser.add_argument(
+        "--set", type=_change, default="", help="changes of Tuning: links=false,late=false"
+    )
     parser.add_argument("--ablation", type=Path, metavar="FILE", help="write a table of changes")
-    parser.add_argument("--change", action="append", default=[], help="one more row of it")
+    parser.add_argument(
+        "--change", type=_change, action="append", default=[], help="one more row of it"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the result file")
     parser.add_argument("--rescore", type=Path, metavar="FILE", help="recompute a file's numbers")
     parser.add_argument("--check", type=Path, metavar="FILE", help="recompute, rerun, compare")
@@ -135,6 +139,15 @@ def _parser() -> argparse.ArgumentParser:
         "--keep", action="store_true", help="leave and reuse the indexed homes in --work"
     )
     return parser
+
+
+def _change(text: str) -> str:
+    """A legal change of a tuning, or a usage error that says what is legal."""
+    try:
+        changed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 @contextmanager

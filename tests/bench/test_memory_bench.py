@@ -257,11 +257,12 @@ def test_copied_gold_is_found_by_the_numbers_it_does_not_change(
     assert len(result.differences(made, committed)) > 60
 
 
+@pytest.mark.parametrize("quote", ["Words that stand in no note at all", " "])
 def test_an_invented_quote_is_found_even_when_every_number_fits(
-    committed: dict[str, Any], test_set: TestSet
+    quote: str, committed: dict[str, Any], test_set: TestSet
 ) -> None:
     made = copy.deepcopy(committed)
-    _invent(made)
+    made["per_question"][0]["citations"] = cite(("home", quote))
     made |= result.scored(score(test_set, made["per_question"]))
     assert result.faults(made, test_set) == [
         f"{made['per_question'][0]['id']}: a quote does not stand in home"
@@ -370,6 +371,13 @@ def test_fields_of_the_tuning_are_set_by_name() -> None:
 def test_a_change_that_is_none_says_what_is_legal(text: str) -> None:
     with pytest.raises(ValueError, match=r"the names are|is none"):
         changed(text)
+
+
+def test_a_wrong_change_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--set", "nothing=1"])
+    assert stopped.value.code == 2
+    assert "the names are lexical" in capsys.readouterr().err
 
 
 def test_an_ablation_turns_every_switch_over_once() -> None:
