@@ -53,9 +53,7 @@ def build_gold(catalogue: Catalogue, *, seed: int = 0, per_class: int = PER_CLAS
         QuestionClass.TEMPORAL: list(workshop.replacements()),
     }
     questions = tuple(
-        question
-        for found in made.values()
-        for question in workshop.mixed(found, lambda one: one.id)[:per_class]
+        question for found in made.values() for question in workshop.sample(found, per_class)
     )
     hashes = hashes_of(catalogue)
     about = {note for one in questions for note in (one.source, *one.gold)}
@@ -113,6 +111,7 @@ class _Workshop:
         ordered = sorted(notes, key=lambda note: (note.id, note.version))
         self._current = {note.id: note for note in ordered if not note.successor}
         self._replaced = [note for note in ordered if note.successor]
+        self._paths = {note.id: note.path for note in ordered}
         self._paragraphs: dict[tuple[str, int], str] = {}
         self._named: defaultdict[str, set[str]] = defaultdict(set)
         self._saying: defaultdict[str, set[str]] = defaultdict(set)
@@ -124,7 +123,13 @@ class _Workshop:
                 self._named[_fold(name)].add(leads_to)
             self._saying[_fold(paragraph)].add(leads_to)
 
-    def mixed(self, items: Sequence[_Item], key: Callable[[_Item], str]) -> list[_Item]:
+    def sample(self, questions: Sequence[Question], most: int) -> list[Question]:
+        """At most so many: the same ones wherever the notes have the same paths."""
+        return self._mixed(
+            questions, lambda one: f"{one.kind}:{self._paths[one.source]}@{one.version}"
+        )[:most]
+
+    def _mixed(self, items: Sequence[_Item], key: Callable[[_Item], str]) -> list[_Item]:
         """The items in an order that depends on their keys and the seed alone."""
         return sorted(items, key=lambda item: _digest(f"{self._seed}:{key(item)}"))
 
@@ -159,7 +164,7 @@ class _Workshop:
                 continue
             paragraph = self._said_by(note, QuestionClass.BRIDGE)
             if paragraph:
-                kept = self.mixed(targets, str)[:MOST_GOLD]
+                kept = self._mixed(targets, lambda key: self._paths[key])[:MOST_GOLD]
                 more = len(targets) - len(kept)
                 yield _question(QuestionClass.BRIDGE, note, paragraph, tuple(kept), cut=more)
 

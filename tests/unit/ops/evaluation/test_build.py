@@ -1,5 +1,7 @@
 """Gold made of a catalogue: what is asked, what is left out, and that it is the same each time."""
 
+from dataclasses import replace
+
 import pytest
 
 from memsvc.model.catalogue import Catalogue, CatalogueNote
@@ -128,6 +130,9 @@ def test_the_same_seed_takes_the_same_sample_and_another_seed_another() -> None:
     assert (len(asked(one, "title")), one.available["title"]) == (10, 90)
     assert one.digest == again.digest
     assert one.digest != other.digest
+    elsewhere = [replace(note, id=f"other {note.id}") for note in reversed(notes)]
+    twin = build_gold(catalogue(*elsewhere), seed=1, per_class=10)
+    assert [q.query for q in twin.questions] == [q.query for q in one.questions]
     grown = build_gold(catalogue(*notes, note("new", "Newer")), seed=1, per_class=10)
     assert len({q.id for q in one.questions} & {q.id for q in grown.questions}) >= 18
 
