@@ -111,11 +111,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk's text under its heading path."""
+    """A chunk's text under its heading path, and what stands above it that it needs to be read."""
 
     chunk_id: int
     heading: str
     text: str
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,10 @@ _BREAK = re.compile(r"[.!?。！？]\s+|\n")
 def snippet(
     near: Mapping[int, Passage], chunk_id: int, terms: Collection[str], *, first: int, last: int
 ) -> tuple[str, bool]:
-    """The text to show, and whether the note has more. `first` and `last` bound the note's passages."""
+    """The text to show, and whether the note has more. `first` and `last` bound the note's passages.
+
+    Rows of a table come below its header, items of a list below the line that announces them.
+    """
     shown = [chunk_id]
     length = len(near[chunk_id].text)
     for step in AROUND:
@@ -40,7 +43,9 @@ def snippet(
         start = _start(text, terms)
         before, after = before or start > 0, after or start + MAX_SNIPPET < len(text)
         text = text[start : start + MAX_SNIPPET].strip()
-    return f"{'…' if before else ''}{text}{'…' if after else ''}", before or after
+    lead = near[shown[0]].lead
+    above = f"{lead}\n…" if lead else "…" if before else ""
+    return f"{above}{text}{'…' if after else ''}", before or after
 
 
 def _start(text: str, terms: Collection[str]) -> int:
