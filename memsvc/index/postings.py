@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from memsvc.index.sets import Snapshot
 from memsvc.index.sqlite_fts import matching
-from memsvc.index.visible import Snapshot
 
 __all__ = ["postings"]
 

@@ -1,20 +1,31 @@
 """The visible set: which versions a read may see. Nothing else selects notes or passages.
 
 A set is remembered for as long as nothing in its scopes changed and no validity begins or ends;
-the scopes, their state and the filters are the key.
+the scopes, their state and the filters are the key. After that only what changed is asked for
+again: the versions that went through a later change, those that left, those whose window began or
+ended meanwhile, and those that such a note replaces.
 """
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, true
 
-from memsvc.index.schema import entries, scopes, state
+from memsvc.index.schema import entries, gone, scopes, state
+from memsvc.index.sets import (
+    HIDDEN,
+    PAST,
+    REDIRECT,
+    ROW,
+    SEEN,
+    Rows,
+    Snapshot,
+    Visible,
+    assemble,
+)
 from memsvc.index.sqlite_fts import scope_key
 from memsvc.index.values import Filters
 from memsvc.model.vocabulary import Status
@@ -23,65 +34,39 @@ from memsvc.scope.proof import ReadScope
 __all__ = ["Visible", "keys_of", "snapshot_of", "visible"]
 
 REMEMBERED = 24
+REMEMBERED_PASSAGES = 4_000_000
+"""So many passages, in all the sets that are remembered."""
+OF_A_KIND = 2
+"""Sets of the same scopes and filters: a reader may be at work on the last but one."""
+MOST_CHANGES = 5_000
+"""After more changes a set is made anew."""
 _REPLACED_MODES = ("changed", "superseded", "amend", "edit")
 _END_OF_TIME = "~"
-_HIDDEN, _REDIRECT, _PAST, _SEEN = range(4)
+_BATCH = 500
 
-Snapshot = tuple[int, tuple[tuple[str, int], ...]]
+_Kind = tuple[int, tuple[str, ...], Filters]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visible:
-    """Versions in order of entry id, with their passages; every array is read only.
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Where the index stands: the snapshot, its last change, and how far back changes are known."""
 
-    `seen` are the versions that a reply may show. The others only lead on: a query that matches
-    one gets `successor`, the position of the version that took its place, or nothing at -1.
-    """
-
-    keys: tuple[str, ...]
     snapshot: Snapshot
-    entry_ids: NDArray[np.int64]
-    note_ids: tuple[str, ...]
-    versions: NDArray[np.int64]
-    seen: NDArray[np.bool_]
-    past: NDArray[np.bool_]
-    """Replaced or run out: shown as history only, below what took its place."""
-    current: NDArray[np.bool_]
-    """True at this moment and as memsvc knows it now."""
-    successor: NDArray[np.int64]
-    trust: NDArray[np.int64]
-    updated: tuple[str, ...]
-    chunk_ids: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    """Position of each version's first passage; every version has at least one."""
-    owner: NDArray[np.int64]
-    """Position of the version that each passage belongs to."""
-    by_note: Mapping[str, int]
-    """Position of the version that stands for a note, where one is seen."""
-    withheld: Mapping[str, int]
-
-    def __len__(self) -> int:
-        return len(self.entry_ids)
-
-    def span(self, position: int) -> tuple[int, int]:
-        """Where a version's passages begin and end in `chunk_ids`."""
-        after = self.starts[position + 1] if position + 1 < len(self) else len(self.chunk_ids)
-        return int(self.starts[position]), int(after)
+    change: int
+    told_from: int
 
 
-_COLUMNS = (
-    "entry_id",
-    "note_id",
-    "version",
-    "trust_rank",
-    "updated",
-    "superseded_by",
-    "first_chunk",
-    "chunk_count",
-    "tags",
-    "standing",
-    "current",
-)
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A set with what it takes to bring it up to date; it holds from `since` until `until`."""
+
+    visible: Visible
+    rows: Rows
+    withheld: Mapping[int, str]
+    """Why versions are kept back, by entry id."""
+    change: int
+    since: str
+    until: str
 
 
 def keys_of(scope: ReadScope) -> tuple[str, ...]:
@@ -91,50 +76,80 @@ def keys_of(scope: ReadScope) -> tuple[str, ...]:
 
 def snapshot_of(scope: ReadScope, connection: Connection) -> Snapshot:
     """What the caches of this process depend on: the index and the state of each scope."""
-    epoch = connection.execute(select(state.c.epoch)).scalar_one()
-    rows = connection.execute(
+    return _state(keys_of(scope), connection).snapshot
+
+
+def _state(keys: tuple[str, ...], connection: Connection) -> _State:
+    row = connection.execute(select(state.c.epoch, state.c.change, state.c.told_from)).one()
+    found = connection.execute(
         select(scopes.c.scope_key, scopes.c.generation)
-        .where(scopes.c.scope_key.in_(keys_of(scope)))
+        .where(scopes.c.scope_key.in_(keys))
         .order_by(scopes.c.scope_key)
     )
-    return epoch, tuple((row.scope_key, row.generation) for row in rows)
+    generations = tuple((one.scope_key, one.generation) for one in found)
+    return _State((row.epoch, generations), row.change, row.told_from)
 
 
 def visible(scope: ReadScope, connection: Connection, filters: Filters) -> Visible:
     """The visible set of the scopes under the filters; an empty scope sees nothing."""
-    snapshot = snapshot_of(scope, connection)
-    key = (keys_of(scope), snapshot, replace(filters, now="" if not filters.now else "now"))
-    found = _CACHE.get(key, filters.now)
-    if found is None:
-        found, until = _build(scope, connection, filters, snapshot)
-        _CACHE.put(key, filters.now, until, found)
-    return found
+    keys = keys_of(scope)
+    stands = _state(keys, connection)
+    kind = (stands.snapshot[0], keys, replace(filters, now="now" if filters.now else ""))
+    made = _SETS.get(kind, stands, filters.now)
+    if made is None:
+        base = _SETS.base(kind, stands, filters.now)
+        made = None if base is None else _refreshed(connection, keys, filters, stands, base)
+        made = made or _build(connection, keys, filters, stands)
+        if "memsvc_begin" not in connection.get_execution_options():
+            _SETS.put(kind, made)  # what is not committed may never be
+    return made.visible
 
 
 class _Remembered:
-    """The latest sets, each with the span of time it holds for; safe to share by threads."""
+    """The latest sets by kind, the newest of a kind last; safe to share by threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sets: OrderedDict[object, tuple[str, str, Visible]] = OrderedDict()
+        self._sets: OrderedDict[_Kind, list[_Made]] = OrderedDict()
 
-    def get(self, key: object, now: str) -> Visible | None:
+    def get(self, kind: _Kind, stands: _State, now: str) -> _Made | None:
+        """The set that holds here and now."""
         with self._lock:
-            since, until, found = self._sets.get(key, ("", "", None))
-            if found is None or not since <= now < until:
-                return None
-            self._sets.move_to_end(key)
-            return found
+            for made in self._sets.get(kind, ()):
+                if made.visible.snapshot == stands.snapshot and made.since <= now < made.until:
+                    self._sets.move_to_end(kind)
+                    return made
+            return None
 
-    def put(self, key: object, now: str, until: str, found: Visible) -> None:
+    def base(self, kind: _Kind, stands: _State, now: str) -> _Made | None:
+        """The newest earlier set from which all changes are known."""
         with self._lock:
-            self._sets[key] = (now, until, found)
-            self._sets.move_to_end(key)
-            while len(self._sets) > REMEMBERED:
+            fit = [
+                made
+                for made in self._sets.get(kind, ())
+                if stands.told_from <= made.change <= stands.change and made.since <= now
+            ]
+        return max(fit, key=lambda made: made.change, default=None)
+
+    def put(self, kind: _Kind, made: _Made) -> None:
+        with self._lock:
+            kept = self._sets.setdefault(kind, [])
+            kept.append(made)
+            del kept[:-OF_A_KIND]
+            self._sets.move_to_end(kind)
+            while len(self._sets) > 1 and self._too_many():
                 self._sets.popitem(last=False)
 
+    def _too_many(self) -> bool:
+        held = sum(len(made.visible.chunk_ids) for kept in self._sets.values() for made in kept)
+        return len(self._sets) > REMEMBERED or held > REMEMBERED_PASSAGES
 
-_CACHE = _Remembered()
+    def clear(self) -> None:
+        with self._lock:
+            self._sets.clear()
+
+
+_SETS = _Remembered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,29 +240,97 @@ def _successor_begins(keys: Sequence[str], held: str) -> ColumnElement[str]:
 
 
 def _build(
-    scope: ReadScope, connection: Connection, filters: Filters, snapshot: Snapshot
-) -> tuple[Visible, str]:
-    keys = keys_of(scope)
+    connection: Connection, keys: tuple[str, ...], filters: Filters, stands: _State
+) -> _Made:
+    """The set from all rows of the scopes."""
+    found = _query(keys, filters, every=False)
+    rows = connection.execute(found).all()
+    withheld = {row.entry_id: row.reason for row in rows if row.reason}
+    columns = Rows.of(_with_tags(rows, filters.tags) if filters.tags else rows)
+    made = assemble(
+        columns, keys=keys, snapshot=stands.snapshot, withheld=Counter(withheld.values())
+    )
+    until = _next_boundary(connection, keys, filters.now)
+    return _Made(made, columns, withheld, stands.change, filters.now, until)
+
+
+def _refreshed(
+    connection: Connection,
+    keys: tuple[str, ...],
+    filters: Filters,
+    stands: _State,
+    base: _Made,
+) -> _Made | None:
+    """An earlier set brought up to date; None when too much changed."""
+    e = entries.c
+    changed = _query(keys, filters, every=True).where(e.change > base.change)
+    rows = connection.execute(changed.limit(MOST_CHANGES + 1)).all()
+    left = connection.execute(
+        select(gone.c.entry_id, gone.c.note_id)
+        .where(gone.c.change > base.change, gone.c.scope_key.in_(keys))
+        .limit(MOST_CHANGES + 1)
+    ).all()
+    if len(rows) > MOST_CHANGES or len(left) > MOST_CHANGES:
+        return None
+    affected = {row.entry_id: row for row in rows}
+    until = base.until
+    if filters.now >= until:
+        crossed = _query(keys, filters, every=True).where(_crosses(base.since, filters.now))
+        affected |= {row.entry_id: row for row in connection.execute(crossed)}
+        until = _next_boundary(connection, keys, filters.now)
+    notes = sorted({row.note_id for row in affected.values()} | {row.note_id for row in left})
+    for start in range(0, len(notes), _BATCH):
+        replaced = e.superseded_by.in_(notes[start : start + _BATCH])
+        found = connection.execute(_query(keys, filters, every=True).where(replaced))
+        affected |= {row.entry_id: row for row in found}
+    fresh: Sequence[Row[Any]] = [affected[entry_id] for entry_id in sorted(affected)]
+    if filters.now:
+        ahead = (value for row in fresh for value in row[-len(_INSTANTS) :] if value > filters.now)
+        until = min(until, min(ahead, default=until))
+    withheld = dict(base.withheld)
+    for entry_id in (*affected, *(row.entry_id for row in left)):
+        withheld.pop(entry_id, None)
+    withheld |= {row.entry_id: row.reason for row in fresh if row.reason}
+    wanted = Rows.of(_with_tags(fresh, filters.tags) if filters.tags else fresh)
+    columns = base.rows.merged({*affected, *(row.entry_id for row in left)}, wanted)
+    made = assemble(
+        columns,
+        keys=keys,
+        snapshot=stands.snapshot,
+        withheld=Counter(withheld.values()),
+        base=(base.rows, base.visible),
+    )
+    return _Made(made, columns, withheld, stands.change, filters.now, until)
+
+
+def _query(keys: tuple[str, ...], filters: Filters, *, every: bool) -> Select[Any]:
+    """Rows of the scopes: how they stand, why they are kept back, and when that may change.
+
+    All of them, or only those that are not hidden or that are counted as kept back.
+    """
+    e = entries.c
     rules = _rules(filters, keys)
     wanted = _wanted(filters)
-    past = _PAST if filters.history else _REDIRECT
+    past = PAST if filters.history else REDIRECT
     standing = case(
-        (and_(rules.seen, wanted), _SEEN),
+        (and_(rules.seen, wanted), SEEN),
         (and_(rules.past, wanted) if filters.history else rules.redirect, past),
-        (rules.redirect, _REDIRECT),
-        else_=_HIDDEN,
+        (rules.redirect, REDIRECT),
+        else_=HIDDEN,
     )
-    e = entries.c
-    stored = (e[name] for name in _COLUMNS[:-2])
-    columns = (*stored, standing.label("standing"), rules.current.label("current"))
-    rows = connection.execute(
-        select(*columns).where(e.scope_key.in_(keys), standing != _HIDDEN).order_by(e.entry_id)
-    ).all()
-    if filters.tags:
-        rows = _with_tags(rows, filters.tags)
-    withheld = _withheld(connection, keys, rules, history=filters.history)
-    made = _assemble(keys, snapshot, rows, withheld)
-    return made, _next_boundary(connection, keys, filters.now)
+    reason = case((e.latest == 1, _reason(rules, history=filters.history)), else_="")
+    stored = [e[name] for name in ROW[:-2]]
+    query = select(
+        *stored,
+        standing.label("standing"),
+        rules.current.label("current"),
+        e.tags,
+        reason.label("reason"),
+        *_INSTANTS,
+    ).where(e.scope_key.in_(keys))
+    if not every:
+        query = query.where(or_(standing != HIDDEN, reason != ""))
+    return query.order_by(e.entry_id)
 
 
 def _wanted(filters: Filters) -> ColumnElement[bool]:
@@ -268,81 +351,13 @@ def _with_tags(rows: Sequence[Row[Any]], tags: Sequence[str]) -> list[Row[Any]]:
         own = [str(tag).casefold() for tag in json.loads(row.tags)]
         return all(any(f"{one}/".startswith(f"{tag}/") for one in own) for tag in needed)
 
-    return [row for row in rows if row.standing == _REDIRECT or has(row)]
+    return [row for row in rows if row.standing == REDIRECT or has(row)]
 
 
-def _assemble(
-    keys: tuple[str, ...], snapshot: Snapshot, rows: Sequence[Row[Any]], withheld: dict[str, int]
-) -> Visible:
-    columns = tuple(zip(*rows, strict=True)) or ((),) * len(_COLUMNS)  # by column: rows are slow
-    by_name = dict(zip(_COLUMNS, columns, strict=True))
-    standing = np.array(by_name["standing"], dtype=np.int64)
-    first = np.array(by_name["first_chunk"], dtype=np.int64)
-    sizes = np.array(by_name["chunk_count"], dtype=np.int64)
-    versions = np.array(by_name["version"], dtype=np.int64)
-    note_ids = by_name["note_id"]
-    starts = np.cumsum(sizes) - sizes
-    owner = np.repeat(np.arange(len(rows)), sizes)
-    by_note = _by_note(note_ids, standing, versions)
-    made = Visible(
-        keys=keys,
-        snapshot=snapshot,
-        entry_ids=np.array(by_name["entry_id"], dtype=np.int64),
-        note_ids=note_ids,
-        versions=versions,
-        seen=standing >= _PAST,
-        past=standing == _PAST,
-        current=np.array(by_name["current"], dtype=np.bool_),
-        successor=_successors(note_ids, standing, by_name["superseded_by"], by_note),
-        trust=np.array(by_name["trust_rank"], dtype=np.int64),
-        updated=by_name["updated"],
-        chunk_ids=np.arange(int(sizes.sum())) - starts[owner] + first[owner],
-        starts=starts,
-        owner=owner,
-        by_note=by_note,
-        withheld=withheld,
-    )
-    for array in (made.entry_ids, versions, made.seen, made.past, made.current, made.successor):
-        array.flags.writeable = False
-    for array in (made.trust, made.chunk_ids, starts, owner):
-        array.flags.writeable = False
-    return made
-
-
-def _by_note(
-    note_ids: Sequence[str], standing: NDArray[np.int64], versions: NDArray[np.int64]
-) -> dict[str, int]:
-    """The seen version of each note; where several hold at once, the newest."""
-    positions = np.flatnonzero(standing == _SEEN)
-    ordered = positions[np.argsort(versions[positions], kind="stable")].tolist()
-    return {note_ids[position]: position for position in ordered}
-
-
-def _successors(
-    note_ids: Sequence[str],
-    standing: NDArray[np.int64],
-    superseded_by: Sequence[str],
-    by_note: Mapping[str, int],
-) -> NDArray[np.int64]:
-    """For each version, the seen one that took its place, along any chain of notes; else -1."""
-    found = np.full(len(note_ids), -1, dtype=np.int64)
-    replaced = np.flatnonzero(standing != _SEEN).tolist()
-    after = {note_ids[at]: superseded_by[at] for at in replaced if superseded_by[at]}
-    for position in replaced:
-        note, met = note_ids[position], set[str]()
-        while note and note not in by_note and note not in met:
-            met.add(note)
-            note = after.get(note, "")
-        found[position] = by_note.get(note, -1)
-    return found
-
-
-def _withheld(
-    connection: Connection, keys: Sequence[str], rules: _Rules, *, history: bool
-) -> dict[str, int]:
-    """How many notes of these scopes are kept back, by reason."""
+def _reason(rules: _Rules, *, history: bool) -> ColumnElement[str]:
+    """Why a row is kept back; empty if it is not."""
     e = entries.c
-    reason = case(
+    return case(
         (rules.seen, ""),
         (e.status == Status.PROPOSED.value, "proposed"),
         (e.status == Status.DISPUTED.value, "disputed"),
@@ -353,21 +368,27 @@ def _withheld(
         (~rules.running, "" if history else "expired"),
         else_="",
     )
-    rows = connection.execute(
-        select(reason.label("reason"), func.count().label("notes"))
-        .where(e.scope_key.in_(keys), e.latest == 1)
-        .group_by(reason)
-    )
-    return {row.reason: row.notes for row in rows if row.reason}
+
+
+_INSTANTS = (
+    entries.c.valid_from,
+    entries.c.recorded_from,
+    entries.c.valid_to,
+    entries.c.valid_to_original,
+    entries.c.ended_at,
+    entries.c.recorded_to,
+)
+
+
+def _crosses(since: str, now: str) -> ColumnElement[bool]:
+    """Whether any instant of a row is after `since` and not after `now`."""
+    return or_(*(and_(column > since, column <= now) for column in _INSTANTS))
 
 
 def _next_boundary(connection: Connection, keys: Sequence[str], now: str) -> str:
     """The first instant after `now` at which any row may count otherwise."""
-    e = entries.c
-    begins = (e.valid_from, e.recorded_from)
-    columns = (*begins, e.valid_to, e.valid_to_original, e.ended_at, e.recorded_to)
-    ahead = [func.min(case((column > now, column))) for column in columns]
     if not now:
         return _END_OF_TIME
-    row = connection.execute(select(*ahead).where(e.scope_key.in_(keys))).one()
+    ahead = [func.min(case((column > now, column))) for column in _INSTANTS]
+    row = connection.execute(select(*ahead).where(entries.c.scope_key.in_(keys))).one()
     return min((str(value) for value in row if value), default=_END_OF_TIME)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,12 @@ from memsvc.index.vectorstore import (
 from memsvc.model.identity import Scope
 
 __all__ = [
+    "Put",
     "bump",
     "chunks_without_vector",
     "count_without_vector",
     "put",
+    "put_all",
     "put_vectors",
     "remove_note",
     "remove_version",
@@ -59,8 +62,13 @@ __all__ = [
     "update_state",
 ]
 
+Vectors = Mapping[int, NDArray[np.float32]]
+
 TOLD = 20_000
 """What went in at least so many last changes is kept, for processes that saw it before."""
+_STORED = tuple(
+    one.name for one in fields(IndexEntry) if one.name not in ("scope", "body", "links")
+)
 _MUTABLE = frozenset(
     {
         "status",
@@ -79,45 +87,70 @@ _MUTABLE = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A version to be indexed, with vectors of its passages by ordinal, if some are made already."""
+
+    entry: IndexEntry
+    vectors: Vectors = field(default_factory=dict)
+    model_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A version cut into passages, with the ids that it gets."""
+
+    put: Put
+    entry_id: int
+    first: int
+    pieces: Sequence[Chunk]
+    texts: Sequence[str]
+    key: str
+
+
 def put(
     connection: Connection,
     entry: IndexEntry,
-    vectors: Mapping[int, NDArray[np.float32]] | None = None,
+    vectors: Vectors | None = None,
     model_id: str = "",
 ) -> list[ChunkText]:
     """Index one version, in place of what was there of it; its passages in order.
 
     `vectors` are by ordinal. A passage that the note had before keeps the vectors it had.
     """
-    pieces = chunk(entry.body, entry.title)
-    texts = [embed_text(entry.title, piece) for piece in pieces]
-    there = known(connection, entry.note_id)
-    _remove(connection, _is_version(entry.note_id, entry.version))
-    first = _next_chunk(connection)
-    key = scope_key(entry.scope)
-    row = _entry_row(entry) | {
-        "scope_key": key,
-        "first_chunk": first,
-        "chunk_count": len(pieces),
-        "change": _next_change(connection),
-    }
-    added = connection.execute(insert(entries).values(row)).inserted_primary_key
-    if added is None:
-        raise RuntimeError("the database gave no id to a new row")
-    entry_id = int(added[0])
-    _put_chunks(connection, entry, entry_id, first, pieces, texts)
-    carried = _carry_vectors(connection, there, texts, first, model_id)
-    fresh = [
-        ordinal
-        for ordinal in sorted(vectors or {})
-        if ordinal < len(pieces) and ordinal not in carried
+    return put_all(connection, [Put(entry, vectors or {}, model_id)])[0]
+
+
+def put_all(connection: Connection, puts: Sequence[Put]) -> list[list[ChunkText]]:
+    """The same for several versions, no two of them the same, with few statements for all."""
+    if not puts:
+        return []
+    there = _clear(connection, [one.entry for one in puts])
+    change = _next_change(connection)
+    entry_id = _last_id(connection, entries.name)
+    first = _last_id(connection, chunks.name) + 1
+    made: list[_Ready] = []
+    for one in puts:
+        entry_id += 1
+        pieces = chunk(one.entry.body, one.entry.title)
+        texts = [embed_text(one.entry.title, piece) for piece in pieces]
+        made.append(_Ready(one, entry_id, first, pieces, texts, scope_key(one.entry.scope)))
+        first += len(pieces)
+    connection.execute(insert(entries), [_entry_row(one) | {"change": change} for one in made])
+    connection.execute(insert(chunks), [row for one in made for row in _chunk_rows(one)])
+    connection.execute(insert(terms), [row for one in made for row in _terms_rows(one)])
+    _give_vectors(connection, made, there)
+    pairs = [
+        {"entry_id": one.entry_id, "target": target}
+        for one in made
+        for target in dict.fromkeys(one.put.entry.links)
     ]
-    if vectors and fresh:
-        matrix = np.array([vectors[ordinal] for ordinal in fresh], dtype=np.float32)
-        add_vectors(connection, model_id, [first + ordinal for ordinal in fresh], matrix)
-    _link(connection, entry_id, entry.links)
-    _touch(connection, [key])
-    return [ChunkText(first + ordinal, ordinal, text) for ordinal, text in enumerate(texts)]
+    if pairs:
+        connection.execute(insert(links), pairs)
+    _touch(connection, [one.key for one in made])
+    return [
+        [ChunkText(one.first + at, at, text) for at, text in enumerate(one.texts)] for one in made
+    ]
 
 
 def update_state(connection: Connection, note_id: str, version: int, **changed: object) -> None:
@@ -274,20 +307,44 @@ def _say_gone(connection: Connection, condition: ColumnElement[bool], change: in
     connection.execute(insert(gone).from_select(names, leaving))
 
 
-def _next_chunk(connection: Connection) -> int:
-    """The id after every one that was ever given; the transaction is the only writer."""
-    found = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'index_chunk'")
-    return int(found.scalar() or 0) + 1
+def _clear(connection: Connection, puts: Sequence[IndexEntry]) -> dict[str, Known]:
+    """Take out what is there of these versions; where the vectors of their notes are, by note."""
+    ids = list({entry.note_id for entry in puts})
+    there: dict[str, Known] = {}
+    versions: set[tuple[str, int]] = set()
+    for start in range(0, len(ids), 500):
+        rows = connection.execute(
+            select(entries.c.note_id, entries.c.version).where(
+                entries.c.note_id.in_(ids[start : start + 500])
+            )
+        )
+        versions.update((row.note_id, row.version) for row in rows)
+    for note_id in sorted({note_id for note_id, _ in versions}):
+        there[note_id] = known(connection, note_id)
+    for entry in puts:
+        if (entry.note_id, entry.version) in versions:
+            _remove(connection, _is_version(entry.note_id, entry.version))
+    return there
 
 
-def _entry_row(entry: IndexEntry) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        name: _plain(getattr(entry, name))
-        for name in entry.__dataclass_fields__
-        if name not in ("scope", "body", "links")
+def _last_id(connection: Connection, table: str) -> int:
+    """The highest id that was ever given; the transaction is the only writer."""
+    found = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
+    return int(found.scalar() or 0)
+
+
+def _entry_row(made: _Ready) -> dict[str, Any]:
+    entry = made.put.entry
+    row: dict[str, Any] = {name: _plain(getattr(entry, name)) for name in _STORED}
+    return row | {
+        "entry_id": made.entry_id,
+        "vault": entry.scope.vault,
+        "project": entry.scope.project,
+        "trust_rank": entry.trust.rank,
+        "scope_key": made.key,
+        "first_chunk": made.first,
+        "chunk_count": len(made.pieces),
     }
-    row |= {"vault": entry.scope.vault, "project": entry.scope.project}
-    return row | {"trust_rank": entry.trust.rank}
 
 
 def _plain(value: object) -> object:
@@ -309,45 +366,35 @@ def _trust_rank(value: object) -> int:
     return Trust(str(value)).rank
 
 
-def _put_chunks(
-    connection: Connection,
-    entry: IndexEntry,
-    entry_id: int,
-    first: int,
-    pieces: Sequence[Chunk],
-    texts: Sequence[str],
-) -> None:
-    token = scope_token(scope_key(entry.scope))
+def _chunk_rows(made: _Ready) -> list[dict[str, Any]]:
+    return [
+        {
+            "chunk_id": made.first + piece.ordinal,
+            "entry_id": made.entry_id,
+            "ordinal": piece.ordinal,
+            "heading": _legal(piece.heading),
+            "lead": _legal(piece.lead),
+            "text": _legal(piece.text),
+            "embed_hash": _hash(text),
+        }
+        for piece, text in zip(made.pieces, made.texts, strict=True)
+    ]
+
+
+def _terms_rows(made: _Ready) -> list[dict[str, Any]]:
+    entry = made.put.entry
     title = _terms(entry.title)
     names = _terms(" \n ".join((*entry.aliases, *entry.tags)))
-    connection.execute(
-        insert(chunks),
-        [
-            {
-                "chunk_id": first + piece.ordinal,
-                "entry_id": entry_id,
-                "ordinal": piece.ordinal,
-                "heading": _legal(piece.heading),
-                "lead": _legal(piece.lead),
-                "text": _legal(piece.text),
-                "embed_hash": _hash(text),
-            }
-            for piece, text in zip(pieces, texts, strict=True)
-        ],
-    )
-    connection.execute(
-        insert(terms),
-        [
-            {
-                "chunk_id": first + piece.ordinal,
-                "sc": token,
-                "title": title,
-                "names": names,
-                "terms": _terms(f"{piece.heading}\n{piece.lead}\n{piece.text}"),
-            }
-            for piece in pieces
-        ],
-    )
+    return [
+        {
+            "chunk_id": made.first + piece.ordinal,
+            "sc": scope_token(made.key),
+            "title": title,
+            "names": names,
+            "terms": _terms(f"{piece.heading}\n{piece.lead}\n{piece.text}"),
+        }
+        for piece in made.pieces
+    ]
 
 
 def _terms(text: str) -> str:
@@ -358,33 +405,28 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _carry_vectors(
-    connection: Connection, there: Known, texts: Sequence[str], first: int, model_id: str
-) -> set[int]:
-    """Let passages keep the vectors of what reads the same; the ordinals that so have the model's."""
-    if not there:
-        return set()
-    places = {
-        ordinal: there[read]
-        for ordinal, read in enumerate(_hash(text) for text in texts)
-        if read in there
-    }
-    share(
-        connection,
-        (
-            (first + ordinal, file_id, position)
-            for ordinal, named in places.items()
-            for file_id, position in named
-        ),
-    )
-    held = file_of(connection, model_id)
-    if held is None:
-        return set()
-    return {
-        ordinal
-        for ordinal, named in places.items()
-        if any(file_id == held[0].file_id for file_id, _ in named)
-    }
+def _give_vectors(
+    connection: Connection, made: Sequence[_Ready], there: Mapping[str, Known]
+) -> None:
+    """Passages keep the vectors of what their note had that reads the same; the others get theirs."""
+    named: list[tuple[int, int, int]] = []
+    fresh: dict[str, dict[int, NDArray[np.float32]]] = {}
+    held: dict[str, int] = {}
+    for one in made:
+        model_id = one.put.model_id
+        if one.put.vectors and model_id not in held:
+            found = file_of(connection, model_id)
+            held[model_id] = -1 if found is None else found[0].file_id
+        known_here = there.get(one.put.entry.note_id, {})
+        for at, text in enumerate(one.texts):
+            places = known_here.get(_hash(text), []) if known_here else []
+            named += ((one.first + at, file_id, position) for file_id, position in places)
+            vector = one.put.vectors.get(at)
+            if vector is not None and all(held[model_id] != file_id for file_id, _ in places):
+                fresh.setdefault(model_id, {})[one.first + at] = vector
+    share(connection, named)
+    for model_id, vectors in fresh.items():
+        add_vectors(connection, model_id, list(vectors), np.array(list(vectors.values())))
 
 
 def _link(connection: Connection, entry_id: int, targets: Iterable[str]) -> None:
