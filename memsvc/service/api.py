@@ -4,13 +4,14 @@
 """
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from memsvc.clock import Clock, stamp
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
-from memsvc.errors import InvalidInput, MemsvcError, NotFound, VaultOffline
+from memsvc.errors import InvalidInput, MemsvcError, ModelUnavailable, NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.index import schema
 from memsvc.ledger import migrate, registry
@@ -42,6 +43,7 @@ from memsvc.service import access
 from memsvc.service.background import Background
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
+from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 from memsvc.service.stewardship import Progress, Stewardship, events_of
@@ -57,7 +59,7 @@ TRIES = 3
 FLUSH_AT = 50
 
 
-class MemoryService(Stewardship):
+class MemoryService(Stewardship, ModelDesk):
     """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
 
     def __init__(
@@ -301,7 +303,8 @@ class MemoryService(Stewardship):
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""
         if self._embedder.state == "idle":
             self._embedder.load_now()
-        self._gateway.embed_missing(limit=EMBED_BATCH)
+        with suppress(ModelUnavailable):  # found by words until the next try
+            self._gateway.embed_missing(limit=EMBED_BATCH)
 
     def _stale(self, scope: ReadScope, hits: list[Hit]) -> list[str]:
         """The paths among the hits whose file is not what was indexed."""

@@ -14,6 +14,7 @@ from memsvc.model.replies import Json, ScopesReply
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.home import Home
+from memsvc.service.model_desk import vector_notice, vector_state
 
 __all__ = ["findings", "scopes_reply", "statistics"]
 
@@ -33,6 +34,8 @@ def scopes_reply(
         write = access.writes(connection, caller)
         vault = access.vault_of(connection, caller)
         counts = index.counts(scope, connection)
+        model = vector_state(scope, connection, embedder)
+    advice = vector_notice(model)
     state = "offline" if vault.offline_since else "online"
     return ScopesReply(
         principal=str(caller.principal),
@@ -47,22 +50,20 @@ def scopes_reply(
         policy={"review": "none", "external_edits": "trust", **vault.policy},
         state=state,
         notes=counts["notes"],
-        index={
-            **counts,
-            "waiting": waiting,
-            "model": embedder.state,
-            "model_problem": embedder.problem,
-        },
-        problems=notices,
+        index={**counts, "waiting": waiting, **model},
+        problems=[*notices, advice] if advice else notices,
     )
 
 
-def statistics(scope: ReadScope, connection: Connection, home: Home) -> dict[str, Json]:
+def statistics(
+    scope: ReadScope, connection: Connection, home: Home, embedder: LazyEmbedder
+) -> dict[str, Json]:
     """Counts over the scopes given, and bytes on disk."""
     files = [home.database, Path(f"{home.database}-wal")]
     return {
         "scopes": [str(one) for one in scope.scopes],
         **index.counts(scope, connection),
+        **vector_state(scope, connection, embedder),
         "events": reader.count_events(scope, connection),
         "tombstones": len(reader.tombstones(scope, connection)),
         "reviews": len(reader.reviews(scope, connection)),
@@ -72,7 +73,11 @@ def statistics(scope: ReadScope, connection: Connection, home: Home) -> dict[str
 
 
 def findings(
-    database: Database, home: Home, caller: Caller, problems: list[str]
+    database: Database,
+    home: Home,
+    embedder: LazyEmbedder,
+    caller: Caller,
+    problems: list[str],
 ) -> list[dict[str, Json]]:
     """What a person should know: chain, keys, vaults, files that could not be read."""
     found: list[dict[str, Json]] = []
@@ -88,6 +93,7 @@ def findings(
         waiting = len(reader.reviews(scope, connection))
         broken = index.problems(scope, connection, limit=50)
         keyed = registry.tombstones_exist(connection)
+        advice = vector_notice(vector_state(scope, connection, embedder))
     add(
         "audit chain",
         "ok" if verdict.ok else "fail",
@@ -100,6 +106,8 @@ def findings(
     for vault in vaults:
         state = "fail" if vault.offline_since else "ok"
         add(f"vault {vault.name}", state, vault.offline_reason or vault.path)
+    if advice:
+        add("vectors", "warn", advice)
     for problem in problems:
         add("vault", "fail", problem)
     for path, why in broken:

@@ -176,7 +176,7 @@ class Stewardship:
 
         with self._database.read() as connection:
             scope = access.oversight(connection, caller)
-            return statistics(scope, connection, self._home)
+            return statistics(scope, connection, self._home, self._embedder)
 
     def catalogue(self, caller: Caller) -> Catalogue:
         """The indexed notes that the caller may recall, for building and checking a ruler."""
@@ -204,7 +204,7 @@ class Stewardship:
             for one in self.vault_list()
             for notice in self._look(VaultName(str(one["name"])), quiet=True)
         ]
-        return findings(self._database, self._home, caller, problems)
+        return findings(self._database, self._home, self._embedder, caller, problems)
 
 
 def _owner(caller: Caller) -> None:

@@ -97,6 +97,10 @@ class Gateway:
         """Vectors for chunks that have none."""
         return rebuild.embed_missing(self._parts, limit=limit, progress=progress)
 
+    def forget_other_models(self, model_id: str) -> None:
+        """Vectors of other models dropped."""
+        rebuild.forget_other_models(self._parts, model_id)
+
     def add_vault(
         self, caller: Caller, *, name: str, path: str, projects: Mapping[str, str], layout: str
     ) -> VaultRecord:
