@@ -10,7 +10,7 @@ markdown shelters a rejected statement.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -55,6 +55,7 @@ _MAX_DOUBTS = 3
 """Doubtful ends of one sentence that are also read as ends; more would cost quadratic time."""
 _BEFORE_NUMBER = {"no", "nr", "art", "pos", "ver", "rev", "ext"}
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_CALLOUT = re.compile(r"[ \t]*\[![^\]\n]+\][+-]?[^\n]*\n")
 _PAIR_LINE = re.compile(r"[*_` ]{0,4}[^\s:*_`][^:\n]{0,40}[*_`]{0,3}:[*_`]{0,3}[ \t]")
 
 
@@ -67,6 +68,8 @@ class Claim:
     start: int
     end: int
     kind: ClaimKind
+    aside: bool = False
+    """A second reading, to be looked up among what was rejected and never to be rejected itself."""
 
 
 def claims(body: str) -> list[Claim]:
@@ -122,7 +125,7 @@ def dropped(old: str, new: str) -> list[Claim]:
     kept = {claim.normal for claim in claims(new)} | {whole(new)}
     gone: dict[str, Claim] = {}
     for claim in claims(old):
-        if claim.normal not in kept:
+        if claim.normal not in kept and not claim.aside:
             gone.setdefault(claim.normal, claim)
     return list(gone.values())
 
@@ -190,11 +193,12 @@ class _Blocks:
             places.append((at + len(line) - len(stripped), self.starts[number] + max(where, 0)))
             at += len(line) + 1
         keys = [place for place, _ in places]
-        for start, end, text in _sentences(mask_lines(token.content)):
-            begin = _placed(places, keys, start)
-            if prefix:
+        for start, end, text in _block_sentences(token.content):
+            begin, after_it = _placed(places, keys, start), _placed(places, keys, end - 1) + 1
+            if prefix:  # a date, or the number of an item that stands alone
+                yield replace(_claim(text, begin, after_it, kind), aside=True)
                 begin = self.starts[first] + max(self._line(first).find(prefix.strip()), 0)
-            yield _claim(prefix + text, begin, _placed(places, keys, end - 1) + 1, kind)
+            yield _claim(prefix + text, begin, after_it, kind)
             prefix = ""
 
     def _row(self, row: list["Token"]) -> Iterator[Claim]:
@@ -312,6 +316,16 @@ def _sentences(content: str, *, literal: bool = False) -> Iterator[tuple[int, in
             yield from _piece(masked, doubt, end, words=WORDS)
         start = end
         doubts.clear()
+
+
+def _block_sentences(content: str) -> Iterator[tuple[int, int, str]]:
+    """The sentences of a paragraph or item; the first line of a callout is its title."""
+    masked = mask_lines(content)
+    title = _CALLOUT.match(content)
+    begins = (0, title.end()) if title else (0,)
+    for begin, end in zip(begins, (*begins[1:], len(masked)), strict=True):
+        for first, last, text in _sentences(masked[begin:end]):
+            yield begin + first, begin + last, text
 
 
 def _piece(masked: str, start: int, end: int, *, words: int) -> Iterator[tuple[int, int, str]]:

@@ -162,3 +162,36 @@ def test_a_correction_keeps_the_bytes_it_was_not_asked_to_change(world: World) -
     )
     assert after.endswith("---\r\n# Host\r\n\r\nThe host is fen.\r\nThe second line stays.\r\n")
     assert "\n" not in after.replace("\r\n", "")
+
+
+@pytest.mark.guarantee("C1", "C2")
+def test_a_rejected_claim_does_not_come_back_as_a_source(world: World) -> None:
+    note = world.save("Deploy", "The heron deploy port is 6544.")
+    fixed = world.correct(note, "The heron deploy port is 5433.")
+    again = ("The heron deploy port is 6544.",)
+    with pytest.raises(RejectedClaim):
+        world.save("Oven", "The oven is cold today.", source=again)
+    with pytest.raises(RejectedClaim):
+        world.correct(fixed, "The heron deploy port is 5434.", "changed", source=again)
+    world.write("heron/oven.md", f'---\nsource: "{again[0]}"\n---\nThe oven is warm today.\n')
+    kept = world.save("Lamp", "The lamp hangs low.", source=("The heron deploy port is 6545.",))
+    assert world.ids("oven warm today") == []
+    assert world.ids("lamp hangs low") == [kept.id]
+
+
+@pytest.mark.guarantee("C1")
+@pytest.mark.parametrize("mode", ["amend", "changed"])
+def test_a_forgotten_passage_leaves_the_earlier_versions_too(world: World, mode: str) -> None:
+    passage = "The heron deploy port is 6544."
+    note = world.save("Deploy", f"{passage} The lamp hangs high.", valid_from="2026-01-01")
+    moved = world.correct(note, f"{passage} The lamp hangs low.", mode)
+    other = world.save("Lamp", "The osprey lamp hangs high.", valid_from="2026-01-01")
+    world.correct(other, "The osprey lamp hangs low.", mode)
+    before = world.hits("heron deploy port", history=True)
+    assert {hit.version for hit in before if hit.id == note.id} == {1, 2}
+    world.forget(moved.id, passage=passage)
+    world.service.reindex(human())
+    for more in ({"history": True}, {"as_of": "2026-01-15"}, {}):
+        assert not [hit for hit in world.hits("heron deploy port", **more) if "6544" in hit.text]
+    kept = world.hits("osprey lamp hangs high", history=True)
+    assert {hit.version for hit in kept if hit.id == other.id} == {1, 2}

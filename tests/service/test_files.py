@@ -129,6 +129,58 @@ def test_hand_written_supersession_counts(world: World) -> None:
     }
 
 
+@pytest.mark.guarantee("C4")
+def test_an_old_file_of_a_replaced_note_stays_replaced_while_its_successor_stands(
+    world: World,
+) -> None:
+    old = world.save("Deadline", "The heron deadline is 3 March.")
+    path = world.file(old.path)
+    before = path.read_bytes()
+    new = world.save("Deadline now", "The heron deadline is 12 March.", supersedes=(old.id,))
+    path.write_bytes(before)
+    assert world.ids("heron deadline 3 March") == [new.id]
+    path.unlink()
+    assert world.ids("heron deadline") == [new.id]
+    path.write_bytes(before)
+    assert world.ids("heron deadline 3 March") == [new.id]
+
+
+def test_a_person_brings_a_replaced_note_back_by_an_edit(world: World) -> None:
+    old = world.save("Deadline", "The heron deadline is 3 March.")
+    path = world.file(old.path)
+    before = path.read_bytes()
+    new = world.save("Deadline now", "The heron deadline is 12 March.", supersedes=(old.id,))
+    assert world.ids("heron deadline") == [new.id]
+    path.write_bytes(before.replace(b"3 March.", b"3 March, after all."))
+    assert set(world.ids("heron deadline")) == {new.id, old.id}
+
+
+def test_an_old_file_comes_back_when_its_successor_goes_with_it(world: World) -> None:
+    old = world.save("Deadline", "The heron deadline is 3 March.")
+    path = world.file(old.path)
+    before = path.read_bytes()
+    new = world.save("Deadline now", "The heron deadline is 12 March.", supersedes=(old.id,))
+    assert world.ids("heron deadline") == [new.id]
+    path.write_bytes(before)
+    world.file(new.path).unlink()
+    assert world.ids("heron deadline") == [old.id]
+
+
+@pytest.mark.guarantee("S1", "S3")
+def test_a_deleted_file_that_comes_back_in_another_project_is_that_projects(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    text = world.file(note.path).read_text("utf-8")
+    world.file(note.path).unlink()
+    assert world.ids("staging host") == []
+    world.write("osprey/host.md", text)
+    (hit,) = world.hits("staging host", by=agent("osprey"))
+    assert (hit.scope, hit.path) == ("personal/osprey", "osprey/host.md")
+    assert hit.id != note.id
+    assert world.ids("staging host") == []
+    world.file(note.path).write_text(text, "utf-8")
+    assert world.ids("staging host") == [note.id]
+
+
 def test_an_emptied_vault_goes_offline_and_nothing_is_removed(world: World) -> None:
     notes = [world.save(f"Note {n}", f"Statement number {n} is here.") for n in range(6)]
     assert world.ids("statement number 3")

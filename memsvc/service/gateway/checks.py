@@ -21,6 +21,7 @@ __all__ = [
     "find_violation",
     "introduced",
     "refuse_rejected",
+    "sourced",
     "statements",
 ]
 
@@ -125,11 +126,16 @@ def statements(title: str, body: str) -> list[Statement]:
             found[normal] = Statement(normal, known.kind if known else kind, counts)
 
     for claim in claims.claims(body):
-        add(claim.normal, claim.kind, counts=claims.counts(claim.text))
+        add(claim.normal, claim.kind, counts=not claim.aside and claims.counts(claim.text))
     heading = claims.plain_claim(title)
     add(heading.normal, "title", counts=claims.counts(heading.text))
     add(claims.whole(body), "whole", counts=True)
     return list(found.values())
+
+
+def sourced(sources: Iterable[str]) -> list[Statement]:
+    """What the lines of a source state: recall shows them, so they are checked like the text."""
+    return [statement for line in sources for statement in statements("", line)]
 
 
 def introduced(new: Iterable[Statement], old: Iterable[Statement]) -> list[Statement]:

@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+_KEPT_ENDS = ("changed", "amend", "edit")
+"""How a version ends that history goes on to show."""
+
+
 @dataclass(frozen=True, slots=True)
 class Current:
     """A note as it stands, read under the vault's lock."""
@@ -285,7 +289,7 @@ def rewrite(
             before_hash=old.content_hash,
         )
         with parts.database.write() as connection:
-            fresh = checks.introduced(after, before)
+            fresh = checks.introduced([*after, *checks.sourced(change.source)], before)
             checks.refuse_rejected(
                 checks.find_rejected(connection, parts.keys(), scope.scope, fresh)
             )
@@ -309,6 +313,7 @@ def rewrite(
             made = make_tombstones(
                 connection, parts, now_is, dropped, reason=change.reason, event_seq=seq
             )
+            _withdraw(connection, note, dropped, now)
             _commit_version(
                 connection, now_is, drafts.with_event(version, seq), change, vectors, model_id
             )
@@ -404,6 +409,25 @@ def make_tombstones(
             at=now,
         )
     return made
+
+
+def _withdraw(
+    connection: Connection, note: NoteRecord, dropped: Sequence[checks.Statement], now: datetime
+) -> None:
+    """Take earlier versions that state a rejected claim out of history: they were wrong in it too."""
+    rejected = {statement.normal for statement in dropped if statement.counts}
+    if not rejected:
+        return
+    for version in registry.versions_of(connection, note.note_id):
+        if version.version >= note.version or version.end_mode not in _KEPT_ENDS:
+            continue
+        document = document_of(version)
+        made = checks.statements(document.title, document.body)
+        if rejected.isdisjoint(statement.normal for statement in made):
+            continue
+        ended = {"recorded_to": version.recorded_to or stamp(now), "end_mode": "wrong"}
+        ledger.end_version(connection, note.note_id, version.version, **ended)
+        index.update_state(connection, note.note_id, version.version, **ended)
 
 
 def _commit_version(

@@ -78,7 +78,7 @@ def take(
     if known is None:
         note_id = _adopt(connection, parts, vault, arrival)
     else:
-        note_id = _edit(connection, parts, arrival, known)
+        note_id = _edit(connection, parts, arrival, known, missing=missing)
     return replace(arrival.signature, note_id=note_id)
 
 
@@ -112,9 +112,11 @@ def _returned(connection: Connection, vault: VaultRecord, arrival: Arrival) -> N
             last = registry.find_version(connection, record.note_id, record.version)
             if last is None or last.content_hash != arrival.signature.content_hash:
                 return None
-    if record is None or record.vault != vault.name:
+    if record is None or record.vault != vault.name or not record.gone:
         return None
-    return record if record.gone else None
+    if project_after_move(vault, record, arrival.path) != record.project:
+        return None  # in another project's folder it is that project's, and a note of its own
+    return record
 
 
 def _move(
@@ -172,14 +174,18 @@ def _judge(
         return arrival.violation, {}
     if not registry.has_tombstones(connection, scope):
         return "", {}
-    fresh = checks.statements(arrival.document.title, arrival.document.body)
+    fresh = _stated(arrival.document)
     if previous is not None:
-        document = document_of(previous)
-        fresh = checks.introduced(fresh, checks.statements(document.title, document.body))
+        fresh = checks.introduced(fresh, _stated(document_of(previous)))
     met = checks.find_rejected(connection, parts.keys(), scope, fresh)
     if not met:
         return "", {}
     return "rejected_claim", {"tombstone": met[0].tombstone_id}
+
+
+def _stated(document: Document) -> list[checks.Statement]:
+    """What a file states in its text and in its sources."""
+    return checks.statements(document.title, document.body) + checks.sourced(document.source)
 
 
 def _status(
@@ -230,7 +236,27 @@ def _adopt(connection: Connection, parts: Parts, vault: VaultRecord, arrival: Ar
     return note_id
 
 
-def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteRecord) -> NoteId:
+def _still_replaced(
+    connection: Connection, arrival: Arrival, note: NoteRecord, missing: dict[str, FileRecord]
+) -> bool:
+    """Whether the file is an earlier state of the note, from a backup or a checkout, while the note
+    that took its place stands; a person who brings it back edits it.
+    """
+    successor = registry.find_note(connection, note.superseded_by) if note.superseded_by else None
+    if successor is None or successor.gone or successor.path in missing:
+        return False
+    earlier = registry.versions_of(connection, note.note_id)
+    return any(one.content_hash == arrival.signature.content_hash for one in earlier)
+
+
+def _edit(
+    connection: Connection,
+    parts: Parts,
+    arrival: Arrival,
+    note: NoteRecord,
+    *,
+    missing: dict[str, FileRecord],
+) -> NoteId:
     """The file of a known note has another text, or is back."""
     previous = registry.find_version(connection, note.note_id, note.version)
     if previous is not None and not note.gone and _same(previous, arrival, note):
@@ -238,12 +264,15 @@ def _edit(connection: Connection, parts: Parts, arrival: Arrival, note: NoteReco
         return note.note_id
     compared = None if note.gone or note.withheld else previous
     withheld, detail = _judge(connection, parts, note.scope, arrival, compared)
+    status = _status(arrival, note, previous, withheld)
+    if status is Status.ACTIVE and _still_replaced(connection, arrival, note, missing):
+        status = Status.SUPERSEDED
     now = stamp(parts.clock.now())
     changed = replace(
         note,
         path=arrival.path,
         version=note.version + 1,
-        status=_status(arrival, note, previous, withheld),
+        status=status,
         withheld=withheld,
         updated_at=now,
     )

@@ -57,7 +57,7 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
     valid_to = drafts.ending(request.valid_to, argument="valid_to")
     if valid_from and valid_to not in ("", UNKNOWN) and valid_to <= valid_from:
         raise InvalidInput("valid_to must be later than valid_from", argument="valid_to")
-    texts = checks.statements(request.title, request.body)
+    texts = checks.statements(request.title, request.body) + checks.sourced(request.source)
     vectors, model_id = vectors_for(parts, request.title.strip(), request.body)
     with parts.locked(scope.scope.vault):
         with parts.database.read() as connection:

@@ -35,6 +35,9 @@ PLACES = {
     "a setext heading": f"{CLAIM}\n---\n\nText.",
     "a quote": f"> > {CLAIM}!",
     "a callout": f"> [!note] {CLAIM}",
+    "a callout's text": f"> [!note] Remember\n> {CLAIM}.",
+    "a folded callout's text": f"> [!tip]- Some title\n> {CLAIM}",
+    "a lone item that begins beyond one": f"3. {CLAIM}",
     "a row": "| what | when |\n|---|---|\n| The Heron release | moved to 12 March |",
     "a cell": f"| what | when |\n|---|---|\n| x | {CLAIM}. |",
     "a sentence in a cell": f"| what | when |\n|---|---|\n| x | So it is. {CLAIM}. |",
@@ -128,10 +131,18 @@ def test_pairs_on_lines_of_their_own_are_claims_of_their_own() -> None:
 
 
 def test_a_lone_number_before_a_line_stays_part_of_it() -> None:
-    assert normals("12. März ist der Termin") == {normal_form("12. März ist der Termin")}
+    found = [claim for claim in claims("12. März ist der Termin") if not claim.aside]
+    assert [claim.normal for claim in found] == [normal_form("12. März ist der Termin")]
     assert normals("12. März ist der Termin") != normals("13. März ist der Termin")
     assert normals("1. März ist der Termin") == {"marz ist der termin"}
     assert normals("7. one thing\n8. other thing") == {"one thing", "other thing"}
+
+
+def test_the_second_reading_of_a_lone_number_is_never_rejected_itself() -> None:
+    aside = [claim.text for claim in claims("12. March is the day of it") if claim.aside]
+    assert aside == ["March is the day of it"]
+    gone = [claim.normal for claim in dropped("12. March is the day of it", "Nothing.")]
+    assert gone == ["12 march is the day of it"]
 
 
 @pytest.mark.parametrize("body", [CLAIM, f"- {CLAIM}", f"**{CLAIM}.**", f"> {CLAIM}", f"# {CLAIM}",
