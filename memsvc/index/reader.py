@@ -17,7 +17,7 @@ from memsvc.index.postings import postings
 from memsvc.index.schema import chunks, entries, links, terms, vectors
 from memsvc.index.scoring import WORDS, by_owner, fuse, idf
 from memsvc.index.sqlite_fts import scope_token
-from memsvc.index.values import Filters, Held, Lexical, Passage, QueryModel, Shown
+from memsvc.index.values import Filters, Held, Lexical, Part, Passage, QueryModel, Shown
 from memsvc.index.vectors import NO_VECTOR, cosines
 from memsvc.index.visible import Visible, keys_of, visible
 from memsvc.model.catalogue import CatalogueNote
@@ -27,7 +27,6 @@ from memsvc.model.vocabulary import ProjectSlug, Status, VaultName
 from memsvc.scope.proof import ReadScope
 
 __all__ = [
-    "body_of",
     "catalogue",
     "closer",
     "counts",
@@ -35,6 +34,7 @@ __all__ = [
     "lexical",
     "links_of",
     "neighbours",
+    "part_of",
     "passages",
     "problems",
     "shown",
@@ -249,22 +249,33 @@ def passages(
     return found
 
 
-def body_of(scope: ReadScope, connection: Connection, entry_id: int, *, most: int) -> str:
-    """The text of a version, no more of it than about `most` characters."""
-    rows = connection.execute(
-        select(chunks.c.text)
+def part_of(
+    scope: ReadScope, connection: Connection, entry_id: int, *, chunk_id: int, most: int
+) -> Part:
+    """About `most` characters of a version's text, with one passage in it: from the beginning if
+    the passage ends within them, else from the passage on.
+    """
+    own = (
+        select(chunks.c.chunk_id, chunks.c.text)
         .join(terms, terms.c.chunk_id == chunks.c.chunk_id)
         .where(chunks.c.entry_id == entry_id, terms.c.sc.in_(_tokens(scope)))
         .order_by(chunks.c.ordinal)
     )
+    sizes = connection.execute(own.with_only_columns(chunks.c.chunk_id, func.length(chunks.c.text)))
+    length = best = end = 0
+    for one, size in sizes:
+        if one == chunk_id:
+            best, end = length, length + size
+        length += size
+    first = chunk_id if end > most else 0
     parts: list[str] = []
-    length = 0
-    for text in rows.scalars():
-        parts.append(text)
-        length += len(text)
-        if length > most:
+    taken = 0
+    for row in connection.execute(own.where(chunks.c.chunk_id >= first)):
+        parts.append(row.text[: most - taken])
+        taken += len(parts[-1])
+        if taken >= most:
             break
-    return "".join(parts)
+    return Part("".join(parts), best if first else 0, length, best)
 
 
 def catalogue(scope: ReadScope, connection: Connection, *, now: str) -> list[CatalogueNote]:

@@ -16,6 +16,7 @@ __all__ = [
     "Held",
     "IndexEntry",
     "Lexical",
+    "Part",
     "Passage",
     "QueryModel",
     "Shown",
@@ -117,6 +118,16 @@ class Passage:
     heading: str
     text: str
     lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`text` begins at character `start` of a version's text of `length`; `best` is a passage's place."""
+
+    text: str
+    start: int
+    length: int
+    best: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,8 @@ __all__ = [
 
 MAX_CHARS = 9_500
 _BODY_CHARS = 7_500
+_LAST_LINE = 500
+"""A page ends at the last line end within so many characters."""
 _FIELD_CHARS = 200
 _LISTED = 8
 _TO_THE_SECOND = 20
@@ -124,11 +126,6 @@ def render_note(note: NoteView) -> str:
         *_related("linked from:", note.links_in),
         *_versions(note.versions),
     ]
-    body, tail = note.body, []
-    if len(body) > _BODY_CHARS:
-        body = body[:_BODY_CHARS]
-        shown = f"[cut: {_BODY_CHARS} of {len(note.body)} characters shown; read has no paging, "
-        tail = [f"{shown}the whole text is in the vault's file {_field(note.path)}]"]
     head = "\n".join(facts)
     if len(head) > MAX_CHARS - _BODY_CHARS - 600:
         head = f"{head[: MAX_CHARS - _BODY_CHARS - 600]}…"
@@ -138,7 +135,27 @@ def render_note(note: NoteView) -> str:
         "id": note.id,
         "version": str(note.version),
     }
-    return _bounded([fence(attributes, f"{head}\n---\n{body}"), *tail])
+    most = _BODY_CHARS
+    while True:  # what is made harmless may grow
+        text = _page(note, attributes, head, most)
+        if len(text) <= MAX_CHARS:
+            return text
+        most -= len(text) - MAX_CHARS
+
+
+def _page(note: NoteView, attributes: dict[str, str], head: str, most: int) -> str:
+    """The note with at most so many characters of its text, and where the next ones begin."""
+    body = note.body[: max(most, 0)]
+    if len(note.body) > most:
+        line = body.rfind("\n", max(0, len(body) - _LAST_LINE))
+        body = body[: line + 1] if line > 0 else body
+    end, whole = note.offset + len(body), note.offset + len(note.body)
+    tail = []
+    if note.offset or end < whole:
+        more = f"for more, read with offset={end}; " if end < whole else ""
+        shown = f"[characters {note.offset} to {end} of {whole}; {more}"
+        tail = [f"{shown}the whole text is in the vault's file {_field(note.path)}]"]
+    return "\n".join([fence(attributes, f"{head}\n---\n{body}"), *tail])
 
 
 def render_history(reply: HistoryReply) -> str:

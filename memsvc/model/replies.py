@@ -90,7 +90,11 @@ class ForgetReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One note found. `text` is the best passage, or the whole body with detail=full."""
+    """One note found. `text` is the best passage, or the whole body with detail=full.
+
+    Of a whole body that is cut, `text` is what begins at character `start` of `length`; its best
+    passage begins at `best`. All three are 0 for a passage.
+    """
 
     id: str
     version: int
@@ -113,6 +117,9 @@ class Hit:
     superseded_by: str = ""
     replaces: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    start: int = 0
+    length: int = 0
+    best: int = 0
     explain: dict[str, float | str] = field(default_factory=dict)
 
 
@@ -163,7 +170,10 @@ class VersionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteView:
-    """A whole note with provenance, links in and out, and its versions."""
+    """A whole note with provenance, links in and out, and its versions.
+
+    `body` is the text from character `offset` on, of `length` in all.
+    """
 
     id: str
     version: int
@@ -187,6 +197,8 @@ class NoteView:
     superseded_by: str
     body: str
     content_hash: str
+    offset: int = 0
+    length: int = 0
     current: bool = True
     corroborated: int = 0
     problem: str = ""

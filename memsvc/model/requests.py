@@ -79,10 +79,11 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """One note, whole; `version` 0 is the current one."""
+    """One note, whole; `version` 0 is the current one. `offset` leaves so many characters out."""
 
     id: str
     version: int = 0
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from memsvc.errors import NotFound
+from memsvc.errors import InvalidInput, NotFound
 from memsvc.index import reader as index
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VersionRecord
@@ -37,6 +37,11 @@ def note_view(
         known = ", ".join(str(one.version) for one in versions)
         raise NotFound(f"this note has no version {wanted}; it has {known}", argument="version")
     document = document_of(found)
+    if request.offset and not 0 < request.offset < len(document.body):
+        raise InvalidInput(
+            f"offset must be less than {len(document.body)}, the number of characters of the text",
+            argument="offset",
+        )
     links_out, links_in = index.links_of(scope, connection, note.note_id)
     newest = found.version == note.version
     holds = found.valid_from <= now and (not found.valid_to or found.valid_to > now)
@@ -61,7 +66,9 @@ def note_view(
         tags=list(document.tags),
         supersedes=_replaced_by(connection, scope, note, document),
         superseded_by=_visible_id(connection, scope, note.superseded_by),
-        body=document.body,
+        body=document.body[request.offset :],
+        offset=request.offset,
+        length=len(document.body),
         content_hash=found.content_hash,
         current=newest and holds and note.status is Status.ACTIVE,
         corroborated=note.corroborated,

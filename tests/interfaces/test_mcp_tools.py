@@ -123,7 +123,7 @@ def test_the_arguments_and_defaults_are_the_contracts() -> None:
             "source": empty,
         },
         "forget": {"id": "required", "passage": "", "mode": "retract", "reason": ""},
-        "read": {"id": "required", "version": 0},
+        "read": {"id": "required", "version": 0, "offset": 0},
         "history": {"id": "", "since": "", "action": "", "limit": 20},
         "scopes": {},
     }  # fmt: skip
@@ -282,9 +282,9 @@ def test_a_principal_from_the_settings_is_not_renamed_by_the_client() -> None:
 def test_a_long_note_is_cut_and_says_where_the_rest_is() -> None:
     service = FakeService(shown=note("word " * 5_000))
     text = text_of(call(service, "read", {"id": ID}))
-    assert "of 25000 characters shown" in text
+    assert "characters 0 to 7500 of 25000; for more, read with offset=7500" in text
     assert "heron/release.md" in text
-    assert "cut:" not in text_of(call(FakeService(), "read", {"id": ID}))
+    assert "characters 0 to" not in text_of(call(FakeService(), "read", {"id": ID}))
 
 
 def test_nothing_in_a_note_can_close_the_fence_or_add_a_line_of_ours() -> None:

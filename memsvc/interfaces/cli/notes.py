@@ -219,9 +219,13 @@ def read(
     id: NoteId,
     *,
     version: Annotated[int, typer.Option("--version", help="An older version; 0 = current.")] = 0,
+    offset: Annotated[
+        int, typer.Option("--offset", min=0, help="Leave out so many characters of the text.")
+    ] = 0,
 ) -> None:
     """Show a note whole, with its provenance."""
-    session.show(session.service().read(session.caller(), ReadRequest(id=id, version=version)))
+    request = ReadRequest(id=id, version=version, offset=offset)
+    session.show(session.service().read(session.caller(), request))
 
 
 def history(

@@ -80,7 +80,8 @@ Show one note whole: text, provenance, links in and out, versions. Use it when a
 is not enough, or before a correct with old_text.
 
 id: the note's id, from recall. version: an older version; default 0 = the current one.
-A text over 7500 characters is cut; the reply says where its file is."""
+offset: characters of the text to leave out; default 0. A longer text comes in parts of at most \
+7500 characters; each says the offset of the next."""
 
 HISTORY = """\
 Who changed what, when and why: audit events of this scope, newest first. They hold no note text. \

@@ -181,8 +181,11 @@ class Verbs:
         version: Annotated[
             int, Field(ge=0, le=_MANY, description="An older version; 0 = current.")
         ] = 0,
+        offset: Annotated[
+            int, Field(ge=0, le=_MANY, description="Characters of the text to leave out.")
+        ] = 0,
     ) -> CallToolResult:
-        request = ReadRequest(id=id, version=version)
+        request = ReadRequest(id=id, version=version, offset=offset)
         return self._answer(ctx, lambda service, caller: service.read(caller, request))
 
     def history(

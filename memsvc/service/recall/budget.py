@@ -11,6 +11,8 @@ __all__ = ["MAX_CHARS", "Limits", "fit"]
 MAX_CHARS = 9_500
 SHORTEST = 40
 """A passage is cut to no less than this, except in the first hit."""
+RESERVED = 110
+"""Tokens that a whole note leaves to each hit behind it: its line and two or three sentences."""
 LEAN_TITLE = 40
 
 
@@ -44,22 +46,31 @@ def _with(reply: RecallReply, hits: Sequence[Hit], *, cut: bool) -> RecallReply:
 
 
 def _filled(reply: RecallReply, limits: Limits) -> RecallReply:
-    """Hits while they fit, in a frame that already says that some were cut."""
+    """Hits while they fit, in a frame that already says that some were cut.
+
+    Whole notes leave room for the hits behind them, so that a long one pushes none of them out.
+    """
     several = len(reply.coverage.scopes) > 1
     frame = render_recall(_with(reply, [], cut=True))
-    tokens = limits.tokens - limits.count(frame) - 2
-    chars = limits.chars - len(frame) - 2
+    left = Limits(
+        limits.tokens - limits.count(frame) - 2, limits.chars - len(frame) - 2, limits.count
+    )
     kept: list[Hit] = []
+    provided = min(len(reply.hits), left.tokens // RESERVED)
     for number, hit in enumerate(reply.hits, start=1):
-        room = Limits(tokens, chars, limits.count)
+        behind = max(provided - number, 0) if hit.length else 0
+        room = _without(left, behind * RESERVED)
         fitting = _shortened(hit, number, room, several=several, least=SHORTEST)
+        if fitting is None and behind:  # its names and sources alone take more than its part
+            fitting = _shortened(hit, number, left, several=several, least=SHORTEST)
         if fitting is None:
             break
         block = render_hit(number, fitting, several=several)
-        tokens -= limits.count(block) + 1
-        chars -= len(block) + 1
+        left = Limits(
+            left.tokens - limits.count(block) - 1, left.chars - len(block) - 1, limits.count
+        )
         kept.append(fitting)
-        if fitting is not hit:
+        if fitting is not hit and not hit.length:
             break
     left_out = len(kept) < len(reply.hits) or any(hit.cut for hit in kept)
     made = _with(reply, kept, cut=left_out)
@@ -68,10 +79,31 @@ def _filled(reply: RecallReply, limits: Limits) -> RecallReply:
     return made
 
 
+def _without(left: Limits, tokens: int) -> Limits:
+    """What is left when so many tokens, and the same part of the characters, are kept for others."""
+    chars = left.chars * tokens // max(left.tokens, 1)
+    return Limits(left.tokens - tokens, left.chars - chars, left.count)
+
+
 def _shortened(hit: Hit, number: int, room: Limits, *, several: bool, least: int) -> Hit | None:
-    """The hit as it is, or with less of its text, or None when not even that fits."""
+    """The hit as it is, or with less of its text, or None when not even that fits.
+
+    A whole note is cut behind its best passage if that fits; else it begins there.
+    """
     if room.hold(render_hit(number, hit, several=several)):
         return hit
+    fitting = _cut(hit, number, room, several=several, least=least)
+    within = fitting is not None and len(fitting.text) > hit.best - hit.start
+    if within or hit.best <= hit.start:
+        return fitting
+    later = replace(hit, text=hit.text[hit.best - hit.start :], start=hit.best, cut=True)
+    return _cut(later, number, room, several=several, least=least)
+
+
+def _cut(hit: Hit, number: int, room: Limits, *, several: bool, least: int) -> Hit | None:
+    """As much of the hit's text, from its beginning, as fits."""
+    if hit.cut and room.hold(render_hit(number, hit, several=several)):
+        return hit  # it was cut at its beginning, and the rest fits
     low, high = least, min(len(hit.text), room.chars)
     best: Hit | None = None
     while low <= high:
@@ -90,7 +122,14 @@ def _bare(reply: RecallReply, limits: Limits) -> RecallReply:
     for hit in reply.hits[:1]:
         short = hit.title if len(hit.title) <= LEAN_TITLE else f"{hit.title[: LEAN_TITLE - 1]}…"
         small = replace(
-            hit, title=short, heading="", source=[], replaces=[], superseded_by="", cut=True
+            hit,
+            title=short,
+            heading="",
+            source=[],
+            replaces=[],
+            superseded_by="",
+            cut=True,
+            length=0,
         )
         frame = limits.count(render_recall(_with(bare, [], cut=True)))
         room = Limits(limits.tokens - frame, limits.chars, limits.count)

@@ -62,7 +62,7 @@ def _is_fence(text: str, start: int) -> bool:
     for position in range(start, len(text)):
         character = text[position]
         if _OPENERS.match(character):
-            return False
+            break
         spelled += _letters(character)
         if spelled and not any(word.startswith(spelled[:longest]) for word in _WORDS):
             return spelled.startswith(_WORDS)

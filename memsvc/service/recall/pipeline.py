@@ -28,7 +28,7 @@ from memsvc.service.recall.budget import MAX_CHARS, Limits, fit
 from memsvc.service.recall.question import filters_of
 from memsvc.service.recall.ranking import Ranked, Ranking, rank
 from memsvc.service.recall.render import shown_query
-from memsvc.service.recall.snippet import AROUND, snippet
+from memsvc.service.recall.snippet import AROUND, snippet, whole
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 
 __all__ = ["LazyModel", "Recall"]
@@ -196,13 +196,15 @@ def _hits(
         if (about[entry_id].note_id, text) in told:
             continue
         told.add((about[entry_id].note_id, text))
+        heading = own[one.chunk_id].heading
+        hit = _hit(about[entry_id], one, seen, text, cut=cut, heading=heading)
         if request.detail is Detail.FULL:
             most = request.budget * CHARS_A_TOKEN
-            text = reader.body_of(scope, connection, entry_id, most=most)
-            cut = len(text) > most
-            text = text[:most].strip("\n").rstrip()
-        heading = own[one.chunk_id].heading if request.detail is Detail.SNIPPET else ""
-        found.append(_hit(about[entry_id], one, seen, text, cut=cut, heading=heading))
+            hit = whole(
+                hit,
+                reader.part_of(scope, connection, entry_id, chunk_id=one.chunk_id, most=most),
+            )
+        found.append(hit)
         if len(found) > request.k:
             break
     return [hit if request.explain else replace(hit, explain={}) for hit in found]

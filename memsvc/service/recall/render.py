@@ -58,15 +58,24 @@ def render_hit(number: int, hit: Hit, *, several: bool) -> str:
     ]
     lines = [f"[{number}] {' · '.join(part for part in about if part)}"]
     text = neutralise(hit.text)
-    if hit.heading:
+    if hit.heading and (hit.start or not hit.length):
         lines.append(f"    ({_line(hit.heading, 200)})")
     lines += [f"    {line}".rstrip() for line in text.split("\n")] if text else []
+    if hit.cut and hit.length:
+        lines.append(f"    [{_extent(hit)}]")
     lines += [f"    source: {_line(one, MAX_SOURCE)}" for one in hit.source[:MAX_SOURCES]]
     if hit.superseded_by:
         lines.append(f"    superseded by: {_line(hit.superseded_by, 40)}")
     if hit.replaces:
         lines.append(f"    replaces: {', '.join(_line(one, 40) for one in hit.replaces[:5])}")
     return "\n".join(lines)
+
+
+def _extent(hit: Hit) -> str:
+    """Which part of a note is shown, and how to see the next one."""
+    end = hit.start + len(hit.text.removesuffix("…"))
+    part = f"characters {hit.start} to {min(end, hit.length)} of {hit.length}"
+    return f"{part}; read with offset={end} for more" if end < hit.length else part
 
 
 def shown_query(query: str) -> str:

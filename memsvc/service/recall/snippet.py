@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from memsvc.index.analyse import document_terms
-from memsvc.index.values import Passage
+from memsvc.index.values import Part, Passage
+from memsvc.model.replies import Hit
 
-__all__ = ["AROUND", "MAX_SNIPPET", "snippet"]
+__all__ = ["AROUND", "MAX_SNIPPET", "snippet", "whole"]
 
 MAX_SNIPPET = 400
 AROUND = (1, 2, -1)
@@ -46,6 +48,21 @@ def snippet(
     lead = near[shown[0]].lead
     above = f"{lead}\n…" if lead else "…" if before else ""
     return f"{above}{text}{'…' if after else ''}", before or after
+
+
+def whole(hit: Hit, part: Part) -> Hit:
+    """The hit with its note's text in place of a passage, or with as much of it as was read."""
+    blank = len(part.text) - len(part.text.lstrip("\n"))
+    text = part.text.strip("\n").rstrip()
+    more = part.start + len(part.text) < part.length
+    return replace(
+        hit,
+        text=f"{text}…" if more else text,
+        cut=more or part.start > 0,
+        start=part.start + blank,
+        length=part.length,
+        best=max(part.best, part.start + blank),
+    )
 
 
 def _start(text: str, terms: Collection[str]) -> int:

@@ -45,10 +45,15 @@ def test_every_function_takes_the_scope_first_and_an_empty_one_finds_nothing(fil
             seen = visible(read, connection, Filters(now=NOW))
             query = EMBEDDER.embed_query("falcon")
             return {
-                "body_of": reader.body_of(read, connection, 1, most=99),
+                "part_of": reader.part_of(read, connection, 1, chunk_id=1, most=99).text,
                 "catalogue": reader.catalogue(read, connection, now=NOW),
                 "closer": reader.closer(
-                    read, connection, seen, range(len(seen)), model_id=EMBEDDER.model_id, query=query
+                    read,
+                    connection,
+                    seen,
+                    range(len(seen)),
+                    model_id=EMBEDDER.model_id,
+                    query=query,
                 ),
                 "counts": any(reader.counts(read, connection).values()),
                 "held": reader.held(read, connection, ids),
@@ -220,14 +225,21 @@ def test_similar_notes_are_named_and_unlike_ones_are_not(filled: Place) -> None:
             ) == []  # fmt: skip
 
 
-def test_a_body_is_read_back_whole_or_as_far_as_wanted(filled: Place) -> None:
-    body = "One sentence of the text. " * 200
-    filled.put("L", body)
+def test_a_text_is_read_back_whole_or_as_far_as_wanted_with_one_passage_in_it(
+    filled: Place,
+) -> None:
+    body = "".join(f"Sentence number {n} of the text is here. " for n in range(200))
+    pieces = filled.put("L", body)
     read = reading(scope())
     with filled.database.read() as connection:
         seen = visible(read, connection, Filters(now=NOW))
         entry = int(seen.entry_ids[seen.by_note["L"]])
-        assert reader.body_of(read, connection, entry, most=10**6) == body
-        part = reader.body_of(read, connection, entry, most=300)
-    assert 300 < len(part) < 1_000
-    assert body.startswith(part)
+        own = reader.passages(read, connection, [piece.chunk_id for piece in pieces])
+        for piece in pieces:
+            for most in (300, 2_000, 10**6):
+                part = reader.part_of(read, connection, entry, chunk_id=piece.chunk_id, most=most)
+                text = own[piece.chunk_id].text
+                assert body[part.start : part.start + most] == part.text
+                assert body[part.best :].startswith(text)
+                assert part.length == len(body)
+                assert part.text[part.best - part.start :].startswith(text[: most // 2])
