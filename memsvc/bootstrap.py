@@ -6,7 +6,7 @@ from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import Misconfigured
 from memsvc.ids import NewId, new_ulid
 from memsvc.ledger import registry
-from memsvc.ledger.keys import KeyRing
+from memsvc.ledger.keys import RingFile
 from memsvc.ledger.migrate import revision_of
 from memsvc.ledger.tables import HEAD
 from memsvc.service.api import MemoryService
@@ -39,19 +39,16 @@ def open_service(
     time = clock or SystemClock()
     model = embedder or LazyEmbedder.from_setting(settings.embedder, models=home.models)
 
-    def keys() -> KeyRing:
-        if home.keys.exists():
-            return KeyRing.open(home.keys, create=False)
+    def needed_keys() -> frozenset[str]:
         with database.read() as connection:
-            needed = registry.tombstones_exist(connection)
-        return KeyRing.open(home.keys, create=not needed)
+            return registry.tombstone_keys(connection)
 
     parts = Parts(
         home=home,
         database=database,
         clock=time,
         new_id=new_id or new_ulid,
-        keys=keys,
+        keys=RingFile(home.keys, needed_keys),
         embedder=model.ready,
     )
     default = DEFAULT_VAULT if settings.vault in ("", DEFAULT_VAULT) else ""

@@ -1,47 +1,81 @@
 """What a caller may read of the ledger; every function takes the proof of its scope first."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, tuple_
 
 from memsvc.ledger import tables
 from memsvc.model.identity import Scope
-from memsvc.model.replies import EventView
+from memsvc.model.replies import EventView, Json
 from memsvc.scope.proof import ReadScope
 
-__all__ = ["count_events", "events", "reviews", "tombstones"]
+__all__ = ["ALL_EVENTS", "EventFilter", "count_events", "events", "reviews", "tombstones"]
+
+_MOST_TERMS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events are wanted; the empty text and 0 do not narrow.
+
+    `since` and `until` are stamps of a half-open span; `before` and `after` sequence numbers,
+    neither included; `note_id` is a whole id, `note_prefix` the beginning of one.
+    """
+
+    vault: str = ""
+    project: str = ""
+    note_id: str = ""
+    note_prefix: str = ""
+    action: str = ""
+    outcome: str = ""
+    actor_kind: str = ""
+    actor_name: str = ""
+    since: str = ""
+    until: str = ""
+    before: int = 0
+    after: int = 0
+
+
+ALL_EVENTS = EventFilter()
+"""Narrows nothing."""
 
 
 def events(
     scope: ReadScope,
     connection: Connection,
+    wanted: EventFilter = ALL_EVENTS,
     *,
-    note_id: str = "",
-    since: str = "",
-    action: str = "",
-    actor: str = "",
-    before: int = 0,
-    limit: int = 20,
+    limit: int,
+    oldest_first: bool = False,
 ) -> list[EventView]:
-    """Events of the scope, newest first. `since` is a stamp; `before` a sequence number, 0 for none."""
+    """At most `limit` events of the scope, newest first unless told otherwise."""
     table = tables.audit_event
+    order = table.c.seq.asc() if oldest_first else table.c.seq.desc()
     statement = select(table).where(_within(scope, table.c.vault, table.c.project))
-    if note_id:
-        statement = statement.where(table.c.note_id == note_id)
-    if since:
-        statement = statement.where(table.c.at >= since)
-    if action:
-        statement = statement.where(table.c.action == action)
-    if actor:
-        kind, _, name = actor.partition(":")
-        statement = statement.where(table.c.actor_kind == kind)
-        if name:
-            statement = statement.where(table.c.actor_name == name)
-    if before:
-        statement = statement.where(table.c.seq < before)
-    rows = connection.execute(statement.order_by(table.c.seq.desc()).limit(limit))
-    return [_event(row) for row in rows]
+    for condition in _conditions(wanted):
+        statement = statement.where(condition)
+    return [_event(row) for row in connection.execute(statement.order_by(order).limit(limit))]
+
+
+def _conditions(wanted: EventFilter) -> Iterator[ColumnElement[bool]]:
+    columns = tables.audit_event.c
+    for name in ("vault", "project", "note_id", "action", "outcome", "actor_kind", "actor_name"):
+        value = getattr(wanted, name)
+        if value:
+            yield columns[name] == value
+    if wanted.note_prefix:
+        yield columns.note_id.between(wanted.note_prefix, f"{wanted.note_prefix}\uffff")
+    if wanted.since:
+        yield columns["at"] >= wanted.since
+    if wanted.until:
+        yield columns["at"] < wanted.until
+    if wanted.before:
+        yield columns.seq < wanted.before
+    if wanted.after:
+        yield columns.seq > wanted.after
 
 
 def count_events(scope: ReadScope, connection: Connection) -> int:
@@ -83,6 +117,8 @@ def _within(
     scope: ReadScope, vault: ColumnElement[str], project: ColumnElement[str]
 ) -> ColumnElement[bool]:
     """The scope as a condition; an empty scope matches nothing."""
+    if len(scope.scopes) > _MOST_TERMS:  # SQLite takes no deeper expression than a thousand terms
+        return tuple_(vault, project).in_([(one.vault, one.project) for one in scope.scopes])
     pairs = [_is(vault, project, one) for one in scope.scopes]
     return or_(*pairs) if pairs else and_(vault == "", vault != "")
 
@@ -109,7 +145,16 @@ def _event(row: Row[Any]) -> EventView:
         reason=row.reason,
         before_hash=row.before_hash,
         after_hash=row.after_hash,
-        detail=json.loads(row.detail),
+        detail=_detail(row.detail),
         prev_hash=row.prev_hash,
         hash=row.hash,
     )
+
+
+def _detail(text: str) -> dict[str, Json]:
+    """An event's detail; one that somebody spoilt must not keep the others from being listed."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {"unreadable": text}
+    return found if isinstance(found, dict) else {"unreadable": text}

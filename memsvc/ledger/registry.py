@@ -17,7 +17,7 @@ from memsvc.ledger.records import (
     VersionRecord,
 )
 from memsvc.model.identity import Scope
-from memsvc.model.vocabulary import NoteId, ProjectSlug, Status, Trust, VaultName
+from memsvc.model.vocabulary import Action, NoteId, ProjectSlug, Status, Trust, VaultName
 
 __all__ = [
     "blocking",
@@ -32,13 +32,17 @@ __all__ = [
     "notes_of",
     "operations",
     "path_taken",
+    "recorded_keys",
     "remembered_reply",
     "same_text",
     "scopes_with_events",
+    "scopes_with_records",
+    "tombstone_keys",
     "tombstones_exist",
     "unresolved",
     "vault_named",
     "vaults",
+    "version_numbers",
     "versions_of",
 ]
 
@@ -65,6 +69,15 @@ def scopes_with_events(connection: Connection, vault: VaultName) -> list[Project
         select(table.c.project).where(table.c.vault == vault).distinct().order_by(table.c.project)
     )
     return [ProjectSlug(row.project) for row in rows if row.project]
+
+
+def scopes_with_records(connection: Connection) -> list[Scope]:
+    """Every scope that an event names, also of vaults that are no longer registered."""
+    table = tables.audit_event
+    rows = connection.execute(
+        select(table.c.vault, table.c.project).distinct().order_by(table.c.vault, table.c.project)
+    )
+    return [Scope(VaultName(row.vault), ProjectSlug(row.project)) for row in rows]
 
 
 def find_note(connection: Connection, note_id: str) -> NoteRecord | None:
@@ -154,6 +167,15 @@ def versions_of(connection: Connection, note_id: str) -> list[VersionRecord]:
     return [_version(row) for row in rows]
 
 
+def version_numbers(connection: Connection, note_id: str) -> list[int]:
+    """The numbers of a note's versions, oldest first."""
+    table = tables.note_version
+    rows = connection.execute(
+        select(table.c.version).where(table.c.note_id == note_id).order_by(table.c.version)
+    )
+    return [row.version for row in rows]
+
+
 def same_text(connection: Connection, scope: Scope, text_key: str) -> NoteRecord | None:
     """An active note of the scope whose current version has that text."""
     note, version = tables.note, tables.note_version
@@ -206,6 +228,25 @@ def has_tombstones(connection: Connection, scope: Scope) -> bool:
 def tombstones_exist(connection: Connection) -> bool:
     """Whether the database holds any tombstone at all."""
     return connection.execute(select(tables.tombstone.c.tombstone_id).limit(1)).first() is not None
+
+
+def tombstone_keys(connection: Connection) -> frozenset[str]:
+    """The ids of the keys that standing tombstones were made with."""
+    table = tables.tombstone
+    rows = connection.execute(select(table.c.key_id).where(table.c.lifted_at == "").distinct())
+    return frozenset(row.key_id for row in rows)
+
+
+def recorded_keys(connection: Connection) -> frozenset[str]:
+    """The ids of the tombstone keys that an event tells of; the first one of a home has none."""
+    table = tables.audit_event
+    rows = connection.execute(
+        select(table.c.detail).where(
+            table.c.action == Action.CONFIG.value, table.c.detail.contains('"tombstone_key"')
+        )
+    )
+    found = (json.loads(row.detail).get("tombstone_key") for row in rows)
+    return frozenset(one for one in found if isinstance(one, str))
 
 
 def blocking(connection: Connection, scope: Scope, digests: Sequence[str]) -> list[TombstoneRecord]:

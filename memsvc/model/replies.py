@@ -21,6 +21,8 @@ __all__ = [
     "Related",
     "SaveReply",
     "ScopesReply",
+    "TextChange",
+    "TextHistoryReply",
     "VersionView",
     "as_data",
 ]
@@ -238,6 +240,42 @@ class HistoryReply:
 
     scope: str
     events: list[EventView]
+    next: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChange:
+    """What one version changed in the text of the file: `diff` in unified form, against `against`,
+    0 for the empty text. `fate` says how the older text ended: wrong, changed, amend …
+
+    `cut` when the difference is longer than what is shown; `problem` when there is none to show.
+    """
+
+    version: int
+    against: int
+    at: str
+    author: str
+    mode: str
+    reason: str
+    event: int
+    fate: str
+    added: int
+    removed: int
+    diff: str
+    cut: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextHistoryReply:
+    """A note's texts, newest change first; `next` is the `before` of the following page, 0 at the end."""
+
+    id: str
+    title: str
+    scope: str
+    path: str
+    status: str
+    changes: list[TextChange]
     next: int = 0
 
 

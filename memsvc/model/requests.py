@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from memsvc.model.vocabulary import CorrectMode, Detail, ForgetMode, Kind
 
 __all__ = [
+    "AuditRequest",
     "CorrectRequest",
     "ForgetRequest",
     "HistoryRequest",
     "ReadRequest",
     "RecallRequest",
     "SaveRequest",
+    "TextHistoryRequest",
 ]
 
 
@@ -96,5 +98,34 @@ class HistoryRequest:
     id: str = ""
     since: str = ""
     action: str = ""
+    limit: int = 20
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRequest:
+    """Audit events for the person who looks after a home; what is empty does not narrow.
+
+    `id` is a note's id or its beginning, `actor` a kind, a name or `kind:name`; `since` and `until`
+    are ISO 8601, the second not included; `before` pages as in `HistoryRequest`.
+    """
+
+    id: str = ""
+    vault: str = ""
+    project: str = ""
+    actor: str = ""
+    action: str = ""
+    outcome: str = ""
+    since: str = ""
+    until: str = ""
+    limit: int = 50
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextHistoryRequest:
+    """How a note's text changed, newest first; `before` is the version that an earlier page ended with."""
+
+    id: str
     limit: int = 20
     before: int = 0

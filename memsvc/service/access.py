@@ -10,7 +10,16 @@ from memsvc.model.vocabulary import SHARED, PrincipalKind, Role
 from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
 
-__all__ = ["NO_NOTE", "note_for", "oversight", "readable_note", "reads", "vault_of", "writes"]
+__all__ = [
+    "NO_NOTE",
+    "note_for",
+    "oversight",
+    "readable_note",
+    "reads",
+    "records",
+    "vault_of",
+    "writes",
+]
 
 NO_NOTE = "no note with that id in this scope; `recall` shows the ids of notes you may use"
 """The one wording for unknown, forgotten and out of scope."""
@@ -84,3 +93,13 @@ def oversight(connection: Connection, caller: Caller) -> ReadScope:
     ]
     own = _grants(connection, caller)
     return policy.oversight_scope(caller, [*own, *grants])
+
+
+def records(connection: Connection, caller: Caller) -> ReadScope:
+    """Whose events a caller may see: a person every scope that an event names, also those of vaults
+    that are no longer registered; others their own scope.
+    """
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        return reads(connection, caller)
+    scopes = [Scope(caller.vault, caller.project), *registry.scopes_with_records(connection)]
+    return policy.oversight_scope(caller, [policy.Grant(one, Role.ADMIN) for one in scopes])

@@ -40,13 +40,14 @@ from memsvc.model.vocabulary import SaveOutcome, VaultName
 from memsvc.notes import disk
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
+from memsvc.service.audit import events_of
 from memsvc.service.background import Background
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
-from memsvc.service.stewardship import Progress, Stewardship, events_of
+from memsvc.service.stewardship import Progress, Stewardship
 from memsvc.service.views import note_view
 
 __all__ = ["MemoryService"]

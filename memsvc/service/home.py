@@ -25,6 +25,21 @@ class Home:
         return self.root / "tombstone.keys"
 
     @property
+    def signing_key(self) -> Path:
+        """The secret key that signs anchors of the audit: back it up, apart from the database."""
+        return self.root / "anchor.key"
+
+    @property
+    def anchors(self) -> Path:
+        """Anchors of the audit, and the list of the places outside that hold more."""
+        return self.root / "anchors"
+
+    @property
+    def anchor_lock(self) -> Path:
+        """The lock file of whoever anchors: may be deleted when nothing runs."""
+        return self.root / "locks" / ".anchors.lock"
+
+    @property
     def models(self) -> Path:
         """Rebuilt models: may be deleted."""
         return self.root / "models"

@@ -6,8 +6,10 @@ from sqlalchemy import Connection
 
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
+from memsvc.errors import MemsvcError
 from memsvc.index import reader as index
 from memsvc.ledger import chain, reader, registry
+from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.migrate import revision_of
 from memsvc.model.identity import Caller
 from memsvc.model.replies import Json, ScopesReply
@@ -17,6 +19,8 @@ from memsvc.service.home import Home
 from memsvc.service.model_desk import vector_notice, vector_state
 
 __all__ = ["findings", "scopes_reply", "statistics"]
+
+_HOW = "`memsvc audit anchor --help` tells more"
 
 
 def scopes_reply(
@@ -94,13 +98,18 @@ def findings(
         broken = index.problems(scope, connection, limit=50)
         keyed = registry.tombstones_exist(connection)
         advice = vector_notice(vector_state(scope, connection, embedder))
+        anchored = _anchors(connection, home, verdict)
+        ring = _ring(connection, home)
     add(
         "audit chain",
         "ok" if verdict.ok else "fail",
         f"{verdict.events} events" if verdict.ok else "; ".join(verdict.problems),
     )
+    add("audit anchors", *anchored)
     if keyed and not home.keys.exists():
         add("tombstone keys", "fail", f"{home.keys.name} is missing from the home")
+    elif ring:
+        add("tombstone keys", *ring)
     add("file changes owed", "warn" if owed else "ok", str(owed))
     add("review", "warn" if waiting else "ok", f"{waiting} items wait for a person")
     for vault in vaults:
@@ -113,3 +122,36 @@ def findings(
     for path, why in broken:
         add("file", "warn", f"{path}: {why}")
     return found
+
+
+def _anchors(connection: Connection, home: Home, verdict: chain.Verdict) -> tuple[str, str]:
+    from memsvc.service.anchoring import check_anchors  # reads files and git: only when asked
+
+    try:
+        checked = check_anchors(connection, home, verdict)
+    except MemsvcError as error:
+        return "fail", error.message
+    problems = [problem for one in checked for problem in one.problems]
+    if problems:
+        return "fail", "; ".join(problems)
+    newest = max((one.newest.seq for one in checked if one.newest), default=0)
+    if not newest:
+        return "warn", "none: a cut end or an older database would go unnoticed; " + _HOW
+    return "ok", f"newest at event {newest} of {verdict.events}, in {len(checked)} places"
+
+
+def _ring(connection: Connection, home: Home) -> tuple[str, str] | None:
+    """What is wrong with the tombstone keys, if anything."""
+    if not home.keys.exists():
+        return None
+    try:
+        ids = KeyRing.open(home.keys, create=False).ids
+    except MemsvcError as error:
+        return "fail", error.message
+    missing = sorted(registry.tombstone_keys(connection).difference(ids))
+    if missing:
+        lost = ", ".join(missing)
+        return "fail", f"{home.keys.name} lacks the keys {lost} that rejections depend on"
+    if len(ids) > 1 and ids[-1] not in registry.recorded_keys(connection):
+        return "warn", "a rotation was cut off; `memsvc tombstone rotate-key` completes it"
+    return "ok", f"{len(ids)} keys"

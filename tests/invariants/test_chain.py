@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memsvc.model.requests import AuditRequest
 from tests.service.world import World, human
 
 DAMAGE = {
@@ -60,7 +61,7 @@ def test_damage_to_the_events_is_found(world: World, how: str) -> None:
 @pytest.mark.guarantee("A1", "R4")
 def test_every_write_is_an_event_with_who_and_what(world: World) -> None:
     note = world.save("Port", "The heron deploy port is 6544.", reason="setup", by=human())
-    events = world.service.audit_list(human(), id=note.id).events
+    events = world.service.audit_list(human(), AuditRequest(id=note.id)).events
     (event,) = events
     assert (event.action, event.outcome, event.actor, event.reason) == (
         "save",

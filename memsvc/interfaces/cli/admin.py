@@ -1,4 +1,4 @@
-"""Commands for the person who looks after a home: audit, tombstones, review, index, health, demo."""
+"""Commands for the person who looks after a home: tombstones, review, index, health, demo."""
 
 import sys
 import tempfile
@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from memsvc.errors import MemsvcError
-from memsvc.interfaces.cli.notes import Action, Before, Confirm, Limit, Reason, Since
+from memsvc.interfaces.cli import audit
+from memsvc.interfaces.cli.notes import Confirm, Reason
 from memsvc.interfaces.cli.options import command, global_options
 from memsvc.interfaces.cli.progress import progress_bar
 from memsvc.interfaces.cli.session import Session
-from memsvc.interfaces.requests import history_request
 from memsvc.model.replies import as_data
 
 __all__ = ["register"]
@@ -25,13 +25,11 @@ _UPKEEP = "Upkeep"
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    audit = _group(app, "audit", "What was done, by whom; the chain that proves it.", _REVIEW)
-    command(audit, "list")(audit_list)
-    command(audit, "verify")(audit_verify)
-    command(audit, "export")(audit_export)
+    audit.register(app, panel=_REVIEW)
     tombstone = _group(app, "tombstone", "Statements that were rejected for good.", _REVIEW)
     command(tombstone, "list")(tombstone_list)
     command(tombstone, "lift")(tombstone_lift)
+    command(tombstone, "rotate-key")(tombstone_rotate_key)
     review = _group(app, "review", "What waits for a person.", _REVIEW)
     command(review, "list")(review_list)
     command(app, "reindex", panel=_UPKEEP)(reindex)
@@ -41,46 +39,6 @@ def register(app: typer.Typer) -> None:
     command(database, "upgrade")(db_upgrade)
     command(database, "check")(db_check)
     command(app, "demo", panel="Setup")(demo)
-
-
-def audit_list(
-    session: Session,
-    id: Annotated[str, typer.Argument(metavar="[ID]", help="Only events of this note.")] = "",
-    *,
-    since: Since = "",
-    action: Action = "",
-    limit: Limit = 50,
-    before: Before = 0,
-) -> None:
-    """List audit events of all vaults that you look after, newest first."""
-    page = history_request(note=id, since=since, action=action, limit=limit, before=before)
-    reply = session.service().audit_list(
-        session.caller(),
-        id=page.id,
-        since=page.since,
-        action=page.action,
-        limit=page.limit,
-        before=page.before,
-    )
-    session.show(reply)
-
-
-def audit_verify(session: Session) -> None:
-    """Check that no audit event was changed, removed, inserted or cut off."""
-    found = session.service().audit_verify()
-    problems = found["problems"] if isinstance(found["problems"], list) else []
-    verdict = "the chain holds" if found["ok"] else "the chain is broken"
-    lines = [f"{found['events']} events, head {found['head']}: {verdict}"]
-    lines += [f"problem: {problem}" for problem in problems]
-    session.show(found, "\n".join(lines))
-    if not found["ok"]:
-        _fail(f"the audit chain is broken: {len(problems)} problems")
-
-
-def audit_export(session: Session) -> None:
-    """Write every audit event as one JSON object a line, oldest first."""
-    for event in session.service().audit_export(session.caller()):
-        session.print_json(as_data(event))
 
 
 def tombstone_list(session: Session) -> None:
@@ -100,6 +58,20 @@ def tombstone_lift(
     caller = session.confirmed(f"Allow what tombstone {id} rejects again?", flag=confirm)
     reply = session.service().lift(caller, id, reason)
     session.show(reply, f"tombstone {id} lifted\n{_facts(reply)}".rstrip())
+
+
+def tombstone_rotate_key(
+    session: Session, *, reason: Reason = "", confirm: Confirm = False
+) -> None:
+    """Make rejections to come with a new secret key; the old keys are kept and still checked."""
+    caller = session.confirmed("Begin to use a new tombstone key?", flag=confirm)
+    reply = session.service().rotate_key(caller, reason)
+    kept = reply["retained"] if isinstance(reply["retained"], list) else []
+    session.show(
+        reply,
+        f"key {reply['key']} is in use; older keys kept: {len(kept)}; audit event "
+        f"{reply['event']}\nback up tombstone.keys now: an older copy of it is refused from now on",
+    )
 
 
 def review_list(session: Session) -> None:

@@ -16,6 +16,7 @@ from memsvc.model.requests import (
     ReadRequest,
     RecallRequest,
     SaveRequest,
+    TextHistoryRequest,
 )
 from memsvc.model.vocabulary import CorrectMode, Detail, ForgetMode, Kind
 
@@ -236,8 +237,22 @@ def history(
     action: Action = "",
     limit: Limit = 20,
     before: Before = 0,
+    diff: Annotated[
+        bool,
+        typer.Option(
+            "--diff",
+            help="How the note's text changed from version to version; --before is a version then.",
+        ),
+    ] = False,
 ) -> None:
     """Show who changed what in this scope, newest first."""
+    if diff:
+        from memsvc.interfaces.cli.texts import show_texts  # only for this option
+
+        if since or action:
+            raise InvalidInput("--diff takes ID, --limit and --before only", argument="diff")
+        show_texts(session, TextHistoryRequest(id=id, limit=limit, before=before))
+        return
     request = history_request(note=id, since=since, action=action, limit=limit, before=before)
     session.show(session.service().history(session.caller(), request))
 

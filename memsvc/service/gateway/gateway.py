@@ -70,6 +70,21 @@ class Gateway:
         with self._recorded(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
 
+    def rotate_key(self, caller: Caller, *, reason: str) -> dict[str, Json]:
+        """A new key for tombstones to come; see `memsvc.service.gateway.keeping`."""
+        from memsvc.service.gateway.keeping import rotate_key  # rare, and pulls the anchors in
+
+        with self._recorded(caller, Action.CONFIG):
+            checks.check_lines(reason=reason)
+            return rotate_key(self._parts, caller, reason=reason)
+
+    def forget_anchor(self, caller: Caller, *, place: str) -> dict[str, Json]:
+        """A place no longer looked at for anchors; see `memsvc.service.gateway.keeping`."""
+        from memsvc.service.gateway.keeping import forget_anchor  # see rotate_key
+
+        with self._recorded(caller, Action.CONFIG):
+            return forget_anchor(self._parts, caller, place=place)
+
     def scan(
         self,
         vault: VaultName,
