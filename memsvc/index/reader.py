@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, distinct, func, select
 from memsvc.clock import UNKNOWN
 from memsvc.errors import ModelUnavailable
 from memsvc.index.analyse import query_terms
-from memsvc.index.postings import postings
+from memsvc.index.postings import holding
 from memsvc.index.schema import chunks, entries, links, terms, vectors
 from memsvc.index.scoring import WORDS, by_owner, fuse, idf
 from memsvc.index.sqlite_fts import scope_token
@@ -33,6 +33,7 @@ __all__ = [
     "held",
     "lexical",
     "links_of",
+    "names",
     "neighbours",
     "part_of",
     "passages",
@@ -69,18 +70,16 @@ def lexical(
     if not size or not terms:
         return Lexical(weights={}, common=frozenset(), by_version=versions, by_passage=pieces)
     most = max(ALWAYS_COUNTED, len(visible.chunk_ids) // COMMON)
-    places: dict[str, NDArray[np.int64]] = {}
-    common: set[str] = set()
-    for term in terms:
-        found = postings(connection, visible.snapshot, visible.keys, term, most=most + 1)
-        if len(found) > most:
-            common.add(term)
-        places[term] = _places(visible.chunk_ids, found)
-    if len(common) == len(places):  # nothing rare to begin with: count all of them
-        common.clear()
-        for term in terms:
-            found = postings(connection, visible.snapshot, visible.keys, term, most=-1)
-            places[term] = _places(visible.chunk_ids, found)
+    found = {term: holding(connection, visible, term, most=most) for term in terms}
+    common = {term for term, ids in found.items() if ids is None}
+    if len(common) == len(found):  # nothing rare to begin with: look all of them up
+        found = {term: holding(connection, visible, term, most=-1) for term in terms}
+        common = set()
+    none = np.zeros(0, dtype=np.int64)
+    places = {
+        term: none if ids is None else _places(visible.chunk_ids, ids)
+        for term, ids in found.items()
+    }
     owners = {term: _distinct(visible.owner[at]) for term, at in places.items()}
     total = int(visible.seen.sum())
     raw = {
@@ -94,7 +93,11 @@ def lexical(
             versions[owners[term]] += weight
             pieces[places[term]] += weight
     return Lexical(
-        weights=weights, common=frozenset(common), by_version=versions, by_passage=pieces
+        weights=weights,
+        common=frozenset(common),
+        by_version=versions,
+        by_passage=pieces,
+        holders={term: at for term, at in owners.items() if term not in common},
     )
 
 
@@ -154,6 +157,21 @@ def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> 
         for row in rows:
             above = frozenset(f"{row.title} {row.names}".split())
             found[row.chunk_id] = (above, Counter(row.terms.split()))
+    return found
+
+
+def names(
+    scope: ReadScope, connection: Connection, entry_ids: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
+    """Titles and aliases of versions, by entry id."""
+    found: dict[int, tuple[str, ...]] = {}
+    for some in _batches(entry_ids):
+        rows = connection.execute(
+            select(entries.c.entry_id, entries.c.title, entries.c.aliases).where(
+                entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys_of(scope))
+            )
+        )
+        found |= {row.entry_id: (row.title, *json.loads(row.aliases)) for row in rows}
     return found
 
 

@@ -26,6 +26,8 @@ class Visible:
 
     keys: tuple[str, ...]
     snapshot: Snapshot
+    change: int
+    """The last change of the index that it knows."""
     entry_ids: NDArray[np.int64]
     note_ids: tuple[str, ...]
     versions: NDArray[np.int64]
@@ -129,6 +131,7 @@ def assemble(
     *,
     keys: tuple[str, ...],
     snapshot: Snapshot,
+    change: int,
     withheld: Mapping[str, int],
     base: tuple[Rows, Visible] | None = None,
 ) -> Visible:
@@ -147,6 +150,7 @@ def assemble(
     made = Visible(
         keys=keys,
         snapshot=snapshot,
+        change=change,
         entry_ids=rows.entry_id,
         note_ids=rows.note_id,
         versions=rows.version,

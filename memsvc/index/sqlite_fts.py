@@ -38,8 +38,8 @@ _CREATE = (
     f"CREATE TRIGGER index_terms_changed AFTER UPDATE ON index_terms BEGIN {_REMOVE} {_ADD} END",
 )
 _ONE = (  # one text is far cheaper to fetch than a row for each id
-    "SELECT group_concat(id, ' ') FROM "
-    "(SELECT rowid AS id FROM index_fts WHERE index_fts MATCH ? LIMIT ?)"
+    "SELECT group_concat(id, ' '), (SELECT max(chunk_id) FROM index_terms) FROM "
+    "(SELECT rowid AS id FROM index_fts WHERE index_fts MATCH ? AND rowid > ? LIMIT ?)"
 )
 
 
@@ -66,14 +66,14 @@ def scope_token(key: str) -> str:
 
 
 def matching(
-    connection: Connection, keys: Sequence[str], term: str, *, most: int
-) -> NDArray[np.int64]:
-    """Ids of passages in these scopes that hold the term, at most `most` (all when
-    negative), ascending.
+    connection: Connection, keys: Sequence[str], term: str, *, most: int, after: int = 0
+) -> tuple[NDArray[np.int64], int]:
+    """Ids of passages in these scopes that hold the term and come after one, at most `most` (all
+    when negative), ascending; and the last id that there is.
     """
     tokens = " OR ".join(f'"{scope_token(key)}"' for key in keys)
     match = f'sc : ({tokens}) AND {{title names terms}} : "{term}"'
-    found = connection.exec_driver_sql(_ONE, (match, most)).scalar()
+    found, last = connection.exec_driver_sql(_ONE, (match, after, most)).one()
     ids = np.fromstring(str(found or ""), dtype=np.int64, sep=" ")
     ids.sort()
-    return ids
+    return ids, int(last or 0)

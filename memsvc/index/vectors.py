@@ -9,6 +9,7 @@ what is remembered of passages that are gone does no harm: the caller names thos
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ Bonus = Callable[[], NDArray[np.float64]]
 _NEW = (  # two texts are far cheaper to fetch than a row for each vector
     "SELECT max(vector_id), count(*), group_concat(chunk_id, ' '), group_concat(position, ' ') "
     "FROM (SELECT vector_id, chunk_id, position FROM index_vector "
-    "WHERE vector_id > ? AND file_id = ? ORDER BY vector_id LIMIT ?)"
+    "WHERE vector_id > ? AND +file_id = ? ORDER BY vector_id LIMIT ?)"  # by id: few are new
 )
 
 
@@ -62,6 +63,16 @@ def cosines(
     return places.compare(chunk_ids, query, bonus=bonus, rows=row.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where the passages of a set are, as of the last vector that was read."""
+
+    chunk_ids: NDArray[np.int64]
+    last: int
+    places: NDArray[np.int64]
+    there: NDArray[np.int64]
+
+
 class _Places:
     """Where in one file each passage's vector is; safe to share by threads."""
 
@@ -71,6 +82,7 @@ class _Places:
         self._position_of = np.full(0, -1, dtype=np.int32)
         self._last = 0
         self._mapped: Mapped | None = None
+        self._found: OrderedDict[int, _Found] = OrderedDict()
 
     def read_new(self, connection: Connection, file_id: int) -> None:
         """Take in what was stored since; an older snapshot than before changes nothing."""
@@ -99,6 +111,26 @@ class _Places:
                 self._mapped = self._file.map()
             return self._mapped
 
+    def _of(
+        self, chunk_ids: NDArray[np.int64], count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The position of each passage, and which of them have one below `count`."""
+        with self._lock:
+            position_of, last = self._position_of, self._last
+            found = self._found.get(id(chunk_ids))
+        if found is not None and found.chunk_ids is chunk_ids and found.last == last:
+            return found.places, found.there
+        places = np.full(len(chunk_ids), -1, dtype=np.int64)
+        inside = chunk_ids < len(position_of)
+        places[inside] = position_of[chunk_ids[inside]]
+        there = np.flatnonzero((places >= 0) & (places < count))
+        if not chunk_ids.flags.writeable:  # of a set, which is asked for again and again
+            with self._lock:
+                self._found[id(chunk_ids)] = _Found(chunk_ids, last, places, there)
+                while len(self._found) > REMEMBERED:
+                    self._found.popitem(last=False)
+        return places, there
+
     def compare(
         self,
         chunk_ids: NDArray[np.int64],
@@ -111,12 +143,7 @@ class _Places:
         mapped = self._map(rows)
         if mapped is None:
             return result
-        with self._lock:
-            position_of = self._position_of
-        places = np.full(len(chunk_ids), -1, dtype=np.int64)
-        inside = chunk_ids < len(position_of)
-        places[inside] = position_of[chunk_ids[inside]]
-        there = np.flatnonzero((places >= 0) & (places < mapped.count))
+        places, there = self._of(chunk_ids, mapped.count)
         if len(there) > EXACT:
             result[there] = FAR
             there = _likely(mapped, places, there, query, bonus)
@@ -135,7 +162,7 @@ def _likely(
     """Those of `there` whose vectors are worth comparing."""
     apart = mapped.distances(places[there], query)
     wanted = np.zeros(len(there), dtype=np.bool_)
-    wanted[apart <= np.partition(apart, NEAR - 1)[NEAR - 1]] = True
+    wanted[apart <= np.searchsorted(np.cumsum(np.bincount(apart)), NEAR)] = True
     if bonus is not None:
         more = bonus()[there]
         sharing = np.flatnonzero(more > 0)

@@ -248,7 +248,11 @@ def _build(
     withheld = {row.entry_id: row.reason for row in rows if row.reason}
     columns = Rows.of(_with_tags(rows, filters.tags) if filters.tags else rows)
     made = assemble(
-        columns, keys=keys, snapshot=stands.snapshot, withheld=Counter(withheld.values())
+        columns,
+        keys=keys,
+        snapshot=stands.snapshot,
+        change=stands.change,
+        withheld=Counter(withheld.values()),
     )
     until = _next_boundary(connection, keys, filters.now)
     return _Made(made, columns, withheld, stands.change, filters.now, until)
@@ -297,6 +301,7 @@ def _refreshed(
         columns,
         keys=keys,
         snapshot=stands.snapshot,
+        change=stands.change,
         withheld=Counter(withheld.values()),
         base=(base.rows, base.visible),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from memsvc.index import postings as module
 from memsvc.index import reader, schema, writer
 from memsvc.index.analyse import query_terms
 from memsvc.index.values import Filters, Lexical
@@ -243,3 +244,49 @@ def test_a_text_is_read_back_whole_or_as_far_as_wanted_with_one_passage_in_it(
                 assert body[part.best :].startswith(text)
                 assert part.length == len(body)
                 assert part.text[part.best - part.start :].startswith(text[: most // 2])
+
+
+def test_words_are_found_after_changes_as_by_a_process_that_saw_none(
+    filled: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ALWAYS_COUNTED", 4)
+
+    def found() -> list[object]:
+        result: list[object] = []
+        for query in ("falcon reeds", "reeds", "heron falcon tower"):
+            words = words_of(filled, query)
+            result.append((dict(words.weights), words.common, words.by_passage.tolist()))
+        return result
+
+    def check() -> list[object]:
+        kept = found()
+        remembered, module._CACHE = module._CACHE, module._Remembered()
+        try:
+            assert kept == found()
+        finally:
+            module._CACHE = remembered
+        return kept
+
+    def fail() -> None:
+        with filled.database.write() as connection:
+            writer.remove_note(connection, "A")
+            seen = visible(reading(scope()), connection, Filters(now=NOW))
+            reader.lexical(reading(scope()), connection, seen, query_terms("falcon reeds"))
+            raise RuntimeError
+
+    seen = [check()]
+    for number in range(6):  # from rare to common
+        filled.put(f"X{number}", "the reeds grow", status=Status(["active", "proposed"][number % 2]))
+        seen.append(check())
+    with pytest.raises(RuntimeError):
+        fail()
+    assert check() == seen[-1]
+    with filled.database.write() as connection:
+        writer.update_state(connection, "X1", 1, status=Status.ACTIVE)
+    seen.append(check())
+    for number in range(6):  # and back
+        with filled.database.write() as connection:
+            writer.remove_note(connection, f"X{number}")
+        seen.append(check())
+    assert seen[-1] == seen[0]
+    assert len({str(one) for one in seen}) > 4

@@ -160,8 +160,8 @@ def test_full_text_itself_answers_within_the_scopes_named(place: Place) -> None:
     other = place.put("B", "falcon", project="osprey")[0].chunk_id
     keys = [scope_key(scope()), scope_key(scope("osprey"))]
     with place.database.read() as connection:
-        assert matching(connection, keys[:1], "falcon", most=-1).tolist() == [own]
-        assert matching(connection, keys[1:], "falcon", most=-1).tolist() == [other]
-        assert matching(connection, keys, "falcon", most=-1).tolist() == [own, other]
-        assert matching(connection, keys, "falcon", most=1).tolist() == [own]
-        assert matching(connection, keys, "osprey", most=-1).tolist() == []
+        assert matching(connection, keys[:1], "falcon", most=-1)[0].tolist() == [own]
+        assert matching(connection, keys[1:], "falcon", most=-1)[0].tolist() == [other]
+        assert matching(connection, keys, "falcon", most=-1)[0].tolist() == [own, other]
+        assert matching(connection, keys, "falcon", most=1)[0].tolist() == [own]
+        assert matching(connection, keys, "osprey", most=-1)[0].tolist() == []
