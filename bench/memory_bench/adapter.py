@@ -15,7 +15,7 @@ from ulid import ULID
 import memsvc
 from bench.memory_bench.data import TestSet, note_id, unfolded
 from memsvc.bootstrap import open_service
-from memsvc.embedding.choice import choose_model
+from memsvc.embedding.choice import choose_model, decide, model_folder
 from memsvc.model.identity import Caller, Principal
 from memsvc.model.replies import Hit, RecallReply
 from memsvc.model.requests import RecallRequest
@@ -72,23 +72,35 @@ class Bench:
 
     @classmethod
     def open(
-        cls, test: TestSet, work: Path, *, models: Path | None = None, reuse: bool = False
+        cls,
+        test: TestSet,
+        work: Path,
+        *,
+        models: Path | None = None,
+        reuse: bool = False,
+        shipped: bool = False,
     ) -> "Bench":
         """Copy the vault into `work` and index it through the product, model and all.
 
         `models` is the folder of another home whose build of the model may be copied. With `reuse`
         a home in `work` is taken as it is, if the same vault was indexed there by the same code.
+        `shipped` makes the home decide for the packaged build of the model, which computes in
+        floats: slower, and its lists are the same on every processor.
 
         Time stands still and ids count up, in the order of paths, so that a rerun is the same.
         """
         home, mark = work / "home", work / _KEPT
-        indexed = f"{test.vault_sha256} {_indexing_code()}"
+        indexed = f"{test.vault_sha256} {_indexing_code()} {shipped}"
         kept = reuse and mark.exists() and mark.read_text("utf-8") == indexed
         if not kept:
             _clear(work)
             shutil.copytree(test.vault, work / "vault", copy_function=shutil.copyfile)
-            if models is not None and models.is_dir():
+            if models is not None and models.is_dir() and not shipped:
                 shutil.copytree(models, home / "models")
+            if shipped:
+                folder = model_folder(home / "models")
+                folder.mkdir(parents=True)
+                decide(folder, "shipped", reason="the bench asked for it")
         settings = Settings.model_validate({"home": home, "vault": _VAULT})
         service = open_service(settings, clock=_Still(), new_id=_Counting())
         reader = Caller(Principal(PrincipalKind.AGENT, "bench"), _VAULT, SHARED, door="bench")

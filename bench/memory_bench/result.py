@@ -19,14 +19,28 @@ from bench.memory_bench.score import MAX_CITATIONS, Score, score
 from memsvc import __version__
 from memsvc.service.recall.tuning import Tuning
 
-__all__ = ["Result", "differences", "faults", "make", "milliseconds", "read", "scored", "write"]
+__all__ = [
+    "SHIPPED",
+    "Result",
+    "differences",
+    "faults",
+    "make",
+    "milliseconds",
+    "processor",
+    "read",
+    "scored",
+    "write",
+]
 
 Result = dict[str, Any]
 """A result file as JSON values."""
 
+SHIPPED = ".shipped"
+"""How the id of the model's build ends that computes in floats."""
 SCHEMA = "memory-bench/result@1"
 MAX_RETRIEVED = 50
 TOLERANCE = 1e-9
+_KERNELS = frozenset({"avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})
 _COMPARED = ("retrieved", "answer", "citations", "history", "not_current")
 
 
@@ -35,16 +49,18 @@ def make(
 ) -> Result:
     """A whole result file."""
     seconds = sorted(float(str(entry["sec"])) for entry in entries)
+    model = bench.model_id()
+    name = "memsvc-shipped" if model.endswith(SHIPPED) else "memsvc"
     return {
         "schema": SCHEMA,
         "bench_version": "0.1",
         "system": {
-            "name": "memsvc",
+            "name": name,
             "version": __version__,
             "url": "",
             "adapter": "bench/memory_bench/adapter.py",
             "config": {
-                "embedder": bench.model_id(),
+                "embedder": model,
                 "k": K,
                 "budget": BUDGET,
                 "tuning": asdict(tuning),
@@ -60,7 +76,7 @@ def make(
         "questions_sha256": test.questions_sha256,
         "reproduce": {
             "in_ci": True,
-            "command": "python -m bench.memory_bench --out bench/results/memsvc.json",
+            "command": f"python -m bench.memory_bench --check bench/results/{name}.json",
         },
         "runtime": {
             "setup_sec": round(bench.setup_seconds, 1),
@@ -69,6 +85,7 @@ def make(
             "p95_ms": round(seconds[int(len(seconds) * 0.95)] * 1000, 1),
             "passages": bench.passages,
             "python": platform.python_version(),
+            "processor": processor(),
         },
         "notes": "",
         **scored(score(test, entries)),
@@ -80,6 +97,13 @@ def scored(found: Score) -> Result:
     """The numbers of a result file."""
     extras = found.extras.as_data() | {"temporal": found.temporal}
     return {"metrics": found.metrics.as_data(), "extras": extras}
+
+
+def processor() -> str:
+    """Which instructions the model's products use here: the 8-bit build rounds by them."""
+    info = Path("/proc/cpuinfo")
+    flags = set(info.read_text("utf-8").split()) if info.exists() else set()
+    return " ".join([platform.machine(), *sorted(flags & _KERNELS)])
 
 
 def milliseconds(entries: Sequence[Mapping[str, object]]) -> float:

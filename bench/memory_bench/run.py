@@ -26,6 +26,7 @@ __all__ = ["Trial", "check", "main", "rescore", "run_set"]
 _OUT = Console(width=150)
 _ERR = Console(stderr=True)
 OFFICIAL = "memory-bench"
+RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     if asked.rescore:
         return _told(asked.rescore, rescore(asked.rescore))
     with _folder(asked) as work:
+        if asked.regenerate:
+            return _regenerate(work)
         if asked.check:
             return _told(asked.check, check(asked.check, work))
         ablated = asked.ablation is not None
@@ -73,9 +76,10 @@ def run_set(
     *,
     models: Path | None = None,
     reuse: bool = False,
+    shipped: bool = False,
 ) -> dict[str, Trial]:
     """Index a vault once and ask all its questions with each tuning."""
-    bench = Bench.open(test, work, models=models, reuse=reuse)
+    bench = Bench.open(test, work, models=models, reuse=reuse, shipped=shipped)
     try:
         made: dict[str, Trial] = {}
         for name, tuning in tunings.items():
@@ -100,12 +104,21 @@ def rescore(path: Path) -> list[str]:
 
 
 def check(path: Path, work: Path) -> list[str]:
-    """What is wrong with a result file, or differs when it is run again from a clean index."""
+    """What is wrong with a result file, or differs when it is run again from a clean index.
+
+    Nothing may differ. The row of the model's default build can be run again only on a processor
+    with the same instructions; that of the shipped build anywhere.
+    """
     kept, test = result.read(path), official()
     wrong = result.faults(kept, test)
     if wrong:
         return wrong
-    fresh = run_set(test, {"memsvc": DEFAULT}, work)["memsvc"].made
+    shipped = str(kept["system"]["config"]["embedder"]).endswith(result.SHIPPED)
+    made_on, here = kept["runtime"]["processor"], result.processor()
+    if made_on != here and not shipped:
+        rounds = "there the 8-bit build of the model rounds otherwise"
+        return [f"made on {made_on}, this is {here}: {rounds}; check the row of the shipped build"]
+    fresh = run_set(test, {"memsvc": DEFAULT}, work, shipped=shipped)["memsvc"].made
     mine, theirs = kept["system"]["config"], fresh["system"]["config"]
     if mine != theirs:
         keys = [key for key in theirs if mine.get(key) != theirs[key]]
@@ -134,6 +147,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the result file")
     parser.add_argument("--rescore", type=Path, metavar="FILE", help="recompute a file's numbers")
     parser.add_argument("--check", type=Path, metavar="FILE", help="recompute, rerun, compare")
+    parser.add_argument(
+        "--regenerate", action="store_true", help="write both rows in bench/results anew"
+    )
+    parser.add_argument(
+        "--shipped", action="store_true", help="the model's build that computes in floats"
+    )
     parser.add_argument("--work", type=Path, help="folder for the homes; else a temporary one")
     parser.add_argument(
         "--keep", action="store_true", help="leave and reuse the indexed homes in --work"
@@ -171,7 +190,9 @@ def _run(
     models: Path | None = None
     for name, test in _sets(asked, work):
         place = work / name.replace(" ", "-")
-        made[name] = run_set(test, tunings, place, models=models, reuse=asked.keep)
+        made[name] = run_set(
+            test, tunings, place, models=models, reuse=asked.keep, shipped=asked.shipped
+        )
         models = models or place / "home" / "models"
         _ERR.print(f"{name}: {len(test.notes)} notes, {len(test.questions)} questions")
     return made
@@ -192,6 +213,16 @@ def _sets(asked: argparse.Namespace, work: Path) -> Iterator[tuple[str, TestSet]
         shutil.rmtree(folder, ignore_errors=True)
         write(made, folder)
         yield f"{made.world} {seed}", load(folder / "vault", folder / "questions.jsonl")
+
+
+def _regenerate(work: Path) -> int:
+    """Both rows that are committed, of the product as it is."""
+    for shipped in (False, True):
+        found = run_set(official(), {"memsvc": DEFAULT}, work / str(shipped), shipped=shipped)
+        made = found["memsvc"].made
+        result.write(made, RESULTS / f"{made['system']['name']}.json")
+        _show_official({OFFICIAL: found})
+    return 0
 
 
 def _show_official(trials: Mapping[str, Mapping[str, Trial]]) -> None:

@@ -13,12 +13,12 @@ import pytest
 from bench.memory_bench import data, result
 from bench.memory_bench.adapter import asks_for_history, quote_of
 from bench.memory_bench.data import Question, TestSet, load, official, published, unfolded
-from bench.memory_bench.run import main, rescore
+from bench.memory_bench.run import RESULTS, main, rescore
 from bench.memory_bench.score import Split, judge, score
 from bench.memory_bench.tunings import changed, single_changes, switched_off
 from memsvc.service.recall.tuning import DEFAULT
 
-COMMITTED = Path(result.__file__).parents[1] / "results" / "memsvc.json"
+COMMITTED = RESULTS / "memsvc.json"
 
 NOTES = {
     "ada": "Ada works on the Fen team.",
@@ -192,8 +192,11 @@ def test_a_question_without_an_entry_counts_as_missed_and_abstained() -> None:
 # -- the result file ---------------------------------------------------------------------------
 
 
-def test_the_committed_result_holds_what_it_claims() -> None:
-    assert rescore(COMMITTED) == []
+@pytest.mark.parametrize("name", ["memsvc", "memsvc-shipped"])
+def test_a_committed_result_holds_what_it_claims(name: str) -> None:
+    path = RESULTS / f"{name}.json"
+    assert rescore(path) == []
+    assert result.read(path)["system"]["name"] == name
 
 
 Forgery = Callable[[dict[str, Any]], object]
