@@ -20,6 +20,8 @@ class Hub:
     status: list[int] = field(default_factory=list)
     """The next answers have this status and no body."""
     ranges: bool = True
+    lengths: bool = True
+    """Whether it says how long an answer is."""
     redirect_to: str = ""
     address: str = ""
 
@@ -53,7 +55,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
+        told = {"Content-Length": str(len(body))} if self.server.hub.lengths else {}
+        for name, value in {**told, **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
         if body and self.server.hub.cut_after:

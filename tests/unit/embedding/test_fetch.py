@@ -137,6 +137,17 @@ def test_a_file_of_another_size_is_not_installed(hub: Hub, tmp_path: Path, conte
     assert f"offers {len(content)} bytes where {len(MODEL)} are expected" in refused(hub, tmp_path)
 
 
+def test_a_server_that_says_no_length_cannot_fill_the_disk(hub: Hub, tmp_path: Path) -> None:
+    hub.lengths = False
+    hub.files[BIG_FILE] = MODEL * 3
+    assert "longer than the 1024000 bytes pinned" in refused(hub, tmp_path)
+    assert fetched_bytes(SMALL, tmp_path) <= len(MODEL)
+    hub.files[BIG_FILE] = MODEL
+    hub.cut_after = [10_000]
+    assert get(hub, tmp_path)
+    assert fetched(SMALL, tmp_path)
+
+
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_file_that_is_not_given_out_is_asked_for_once(
     hub: Hub, tmp_path: Path, status: int
