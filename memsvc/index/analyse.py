@@ -1,8 +1,10 @@
 """From text to terms: the one analyser, for what is indexed and for what is asked.
 
-Text is composed (NFKC), folded to lower case and stripped of Latin, Greek and Cyrillic accents.
-An identifier gives itself whole and its parts: `gpt-4o` gives `gpt-4o`, `gpt`, `4o`. English words
-are stemmed. Runs of Chinese, Japanese, Korean and Thai have no spaces: when indexed they give every
+Text is composed (NFKC), folded to lower case and stripped of accents and vowel points. `ä` is both
+`a` and `ae`. An identifier gives itself whole, joined and in parts: `gpt-4o` gives `gpt-4o`,
+`gpt4o`, `gpt`, `4o`; `v1.2` also `1.2`. A date gives its normal form besides. English words are
+stemmed, and what is written in Cyrillic letters loses its endings: the letters alone decide, so a
+question is never taken for another language than the text. Runs of Chinese, Japanese, Korean and Thai have no spaces: when indexed they give every
 character and every overlapping pair, when asked for only the pairs, or the one character.
 
 A term holds no blanks and no quotes, so that a store can take it as it is.
@@ -11,6 +13,7 @@ A term holds no blanks and no quotes, so that a store can take it as it is.
 import re
 import unicodedata
 
+from memsvc.index.dates import dates
 from memsvc.index.stems import stem
 
 __all__ = ["STOP_WORDS", "document_terms", "query_terms"]
@@ -38,7 +41,14 @@ _HAS_CJK = re.compile(f"[{_CJK}]")
 _PARTS = re.compile(rf"[{_JOINED}+_]+")
 _SEGMENTS = re.compile(r"[/:@#]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_ACCENT = re.compile("[\u0300-\u036f]+")
+_ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u0652\u0670]+")
+_UMLAUT = re.compile("[äöü]")
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ي": "ی", "ك": "ک"}
+)  # letters with a stroke, ligatures, and Arabic letters that Persian keyboards write otherwise
+_VERSION = re.compile(r"v(\d+(?:\.\d+)+.*)")
+_ONE_NAME = re.compile(r"[^\W_]+(?:[-._][^\W_]+){1,3}")
 _UNSAFE = re.compile('[\x00-\x20\x7f"\ud800-\udfff]')
 
 _STOP = """
@@ -59,7 +69,7 @@ def document_terms(text: str) -> list[str]:
     found: list[str] = []
     for run in _runs(text):
         found.extend(_expand(run, asked=False))
-    return found
+    return found + dates(text)
 
 
 def query_terms(text: str) -> list[str]:
@@ -73,6 +83,7 @@ def query_terms(text: str) -> list[str]:
         if flat in STOP_WORDS:
             continue
         found.update(dict.fromkeys(_expand(run, asked=True)))
+    found.update(dict.fromkeys(dates(text[:MAX_QUERY])))
     terms = list(found)
     if len(terms) > MAX_QUERY_TERMS:  # what is long or holds a digit is rare wherever it stands
         weight = {term: (any(c.isdigit() for c in term), len(term)) for term in terms}
@@ -91,7 +102,8 @@ def _fold(text: str) -> str:
     """Lower case without accents, where an accent does not make another letter."""
     if text.isascii():
         return text.lower()
-    apart = _ACCENT.sub("", unicodedata.normalize("NFD", text.casefold()))
+    plain = text.casefold().translate(_LETTERS)
+    apart = _ACCENT.sub("", unicodedata.normalize("NFD", plain))
     return unicodedata.normalize("NFC", apart)
 
 
@@ -114,6 +126,7 @@ def _identifier(run: str) -> list[str]:
     for segment in _SEGMENTS.split(run):
         if len(segment) <= MAX_TERM:
             _add(found, segment)
+            _add_joined(found, segment)
         for part in _PARTS.split(segment):
             cut = part[: 4 * MAX_TERM]
             _add(found, cut[:MAX_TERM])
@@ -126,6 +139,20 @@ def _add(found: dict[str, None], text: str) -> None:
     folded = _fold(text).replace("'", "").replace("’", "")
     if folded:
         found[stem(folded)] = None
+    if not text.isascii():
+        lowered = unicodedata.normalize("NFC", text.lower())
+        if _UMLAUT.search(lowered):
+            found[stem(_fold(lowered.translate(_SPELLED)))] = None
+
+
+def _add_joined(found: dict[str, None], run: str) -> None:
+    """`gpt4o` of `gpt-4o`, `1.2` of `v1.2`: other ways to write the same name."""
+    version = _VERSION.fullmatch(run.lower())
+    if version:
+        _add(found, version[1])
+        _add(found, version[1].partition(".")[0])
+    elif _ONE_NAME.fullmatch(run) and not run.replace("-", "").replace(".", "").isdigit():
+        _add(found, re.sub("[-._]", "", run))
 
 
 def _expand_cjk(run: str, *, asked: bool) -> list[str]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.index.analyse import MAX_QUERY_TERMS, MAX_TERM, document_terms, query_terms
+from memsvc.index.dates import dates
 from memsvc.index.stems import stem
 
 
@@ -47,6 +48,32 @@ def finds(query: str, text: str) -> bool:
         ("срок", "Срок проекта"),
         ("🚀", "launch 🚀 day"),
         ("हिन्दी", "यह हिन्दी है"),
+        ("gpt4o", "we use gpt-4o here"),
+        ("nodejs", "Node.js 22"),
+        ("email", "the e-mail of the team"),
+        ("1.2.3", "since v1.2.3 it works"),
+        ("HER-123", "see HER-123 for it"),
+        ("123", "see HER-123 for it"),
+        ("alice@example.com", "write to alice@example.com."),
+        ("example.com", "write to alice@example.com."),
+        ("example.com/docs/install", "at https://example.com/docs/install?x=1#top"),
+        ("install", "at https://example.com/docs/install?x=1#top"),
+        ("server", "the HTTPServer class"),
+        ("C:\\temp\\log.txt", "in C:\\temp\\log.txt"),
+        ("Mueller", "Frau Müller"),
+        ("Müller", "Frau MÜLLER"),
+        ("Strasse", "die Straße"),
+        ("Lodz", "the office in Łódź"),
+        ("Malmo", "the office in Malmø"),
+        ("сроки", "о сроках проекта"),
+        ("новый сервер", "на новом сервере"),
+        ("كتاب", "كِتَاب"),
+        ("ｻｰﾊﾞｰ", "サーバーの名前"),
+        ("サーバー", "ｻｰﾊﾞｰの名前"),
+        ("売り上げ", "今月の売り上げ報告"),
+        ("東京タワー", "東京タワーの近く"),
+        ("人々", "人々の声"),
+        ("프로젝트", "프로젝트를 시작했다"),
     ],
 )
 def test_a_query_finds_the_text_that_says_it(query: str, text: str) -> None:
@@ -60,6 +87,37 @@ def test_a_query_finds_the_text_that_says_it(query: str, text: str) -> None:
 def test_a_query_does_not_find_what_only_looks_like_it(query: str, text: str) -> None:
     assert not finds(query, text)
     assert finds(query, f"{text} {query}")
+
+
+SAME_DAY = [
+    "2026-03-12", "2026/3/12", "2026.03.12", "12 March 2026", "12th of March 2026", "March 12, 2026", "Mar. 12th, 2026",
+    "12-Mar-2026", "12.03.2026", "12. 3. 2026", "12. März 2026", "le 12 mars 2026", "12 de marzo de 2026", "12 maart 2026",
+    "2026年3月12日",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", SAME_DAY)
+def test_a_day_is_one_term_however_it_is_written(written: str) -> None:
+    assert "2026-03-12" in document_terms(f"Due {written}.")
+    assert "2026-03-12" in query_terms(f"due {written}")
+    assert "2026-03-12" not in document_terms(f"Due {written.replace('2026', '2027')}.")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["03/12/2026", "12 March", "March 2026", "2026-03-32", "31.02.2026", "1.12.03.2026", "12 Marching 2026",
+     "2026-03-123", "v2026-03-12"],
+)  # fmt: skip
+def test_what_is_no_certain_day_is_none(written: str) -> None:
+    assert dates(written) == []
+    assert dates(f"{written} and 2026-03-12") == ["2026-03-12"]
+
+
+def test_other_writings_of_a_name_do_not_swallow_numbers() -> None:
+    assert "2004" not in document_terms("Ubuntu 20.04")
+    assert "20260312" not in document_terms("2026-03-12")
+    assert not finds("2004", "Ubuntu 20.04")
+    assert finds("20.04", "Ubuntu 20.04")
 
 
 def test_stop_words_and_marks_alone_ask_for_nothing() -> None:
@@ -82,7 +140,9 @@ def test_what_is_asked_is_found_in_the_same_text(text: str) -> None:
     assert set(query_terms(text)) <= set(document_terms(text))
 
 
-@pytest.mark.parametrize("unit", ["a", "a-", "aB", "项", "a\u0301", "_", "'", "a "])
+@pytest.mark.parametrize(
+    "unit", ["a", "a-", "aB", "项", "a\u0301", "_", "'", "a ", "ä", "а", "2026-", "12 mar ", "v1."]
+)
 def test_a_long_hostile_text_is_analysed_in_linear_time(unit: str) -> None:
     begun = time.process_time()
     terms = document_terms(unit * (1_000_000 // len(unit)))
