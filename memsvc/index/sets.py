@@ -78,13 +78,16 @@ class Rows:
     @classmethod
     def of(cls, rows: Sequence[Row[Any]]) -> "Rows":
         """Rows of a query whose first columns are these; those that are hidden are left out."""
-        at = ROW.index("standing")
-        kept = [row[: len(ROW)] for row in rows if row[at] != HIDDEN]
-        columns = tuple(zip(*kept, strict=True)) or ((),) * len(ROW)  # by column: rows are slow
-        made: list[Any] = [
-            column if name in _TEXTS else np.array(column, dtype=np.int64)
-            for name, column in zip(ROW, columns, strict=True)
-        ]
+        columns = tuple(zip(*rows, strict=True)) or ((),) * len(ROW)  # by column: rows are slow
+        standing = np.array(columns[ROW.index("standing")], dtype=np.int64)
+        kept = np.flatnonzero(standing != HIDDEN)
+        every = len(kept) == len(rows)
+        made: list[Any] = []
+        for name, column in zip(ROW, columns, strict=False):
+            if name in _TEXTS:
+                made.append(column if every else tuple(map(column.__getitem__, kept.tolist())))
+            else:
+                made.append(np.array(column, dtype=np.int64)[kept])
         return cls(*made)
 
     def merged(self, without: Iterable[int], fresh: "Rows") -> "Rows":

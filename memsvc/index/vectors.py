@@ -26,7 +26,7 @@ FAR = np.float32(-1.5)
 """Stands for that of a passage which was not compared, because its signs say that it is not close."""
 EXACT = 20_000
 """So many passages are all compared."""
-NEAR = 2_000
+NEAR = 4_000
 """Of more, so many whose signs are closest are compared, and as many that share words as well."""
 REMEMBERED = 4
 _BLOCK = 50_000

@@ -245,7 +245,8 @@ def _build(
     """The set from all rows of the scopes."""
     found = _query(keys, filters, every=False)
     rows = connection.execute(found).all()
-    withheld = {row.entry_id: row.reason for row in rows if row.reason}
+    reasons = (row[len(ROW)] for row in rows)
+    withheld = {row[0]: reason for row, reason in zip(rows, reasons, strict=True) if reason}
     columns = Rows.of(_with_tags(rows, filters.tags) if filters.tags else rows)
     made = assemble(
         columns,
@@ -309,9 +310,9 @@ def _refreshed(
 
 
 def _query(keys: tuple[str, ...], filters: Filters, *, every: bool) -> Select[Any]:
-    """Rows of the scopes: how they stand, why they are kept back, and when that may change.
+    """Rows of the scopes: how they stand and why they are kept back.
 
-    All of them, or only those that are not hidden or that are counted as kept back.
+    All of them, with their instants last, or those that are not hidden or that count as kept back.
     """
     e = entries.c
     rules = _rules(filters, keys)
@@ -329,9 +330,9 @@ def _query(keys: tuple[str, ...], filters: Filters, *, every: bool) -> Select[An
         *stored,
         standing.label("standing"),
         rules.current.label("current"),
-        e.tags,
         reason.label("reason"),
-        *_INSTANTS,
+        *((e.tags,) if filters.tags else ()),
+        *(_INSTANTS if every else ()),
     ).where(e.scope_key.in_(keys))
     if not every:
         query = query.where(or_(standing != HIDDEN, reason != ""))
