@@ -85,7 +85,7 @@ class Bench:
         `models` is the folder of another home whose build of the model may be copied. With `reuse`
         a home in `work` is taken as it is, if the same vault was indexed there by the same code.
         `shipped` makes the home decide for the packaged build of the model, which computes in
-        floats: slower, and its lists are the same on every processor.
+        floats: slower, and its vectors agree to six digits between kinds of processors.
 
         Time stands still and ids count up, in the order of paths, so that a rerun is the same.
         """

@@ -107,7 +107,7 @@ def check(path: Path, work: Path) -> list[str]:
     """What is wrong with a result file, or differs when it is run again from a clean index.
 
     Nothing may differ. The row of the model's default build can be run again only on a processor
-    with the same instructions; that of the shipped build anywhere.
+    with the same instructions, where its products round alike; that of the shipped build on others.
     """
     kept, test = result.read(path), official()
     wrong = result.faults(kept, test)
