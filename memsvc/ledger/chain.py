@@ -82,7 +82,7 @@ def verify(connection: Connection) -> Verdict:
         )
     newest = _newest_number(connection)
     if newest > walk.seq:
-        walk.problem(f"events {walk.seq + 1} to {newest} are gone from the end")
+        walk.problem(f"{_span(walk.seq + 1, newest)} gone from the end")
     for guard in _missing_guards(connection):
         walk.problem(
             f"the database lost its guard {guard}: events could be changed without a trace"
