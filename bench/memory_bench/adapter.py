@@ -17,7 +17,7 @@ from bench.memory_bench.data import TestSet, note_id, unfolded
 from memsvc.bootstrap import open_service
 from memsvc.embedding.choice import choose_model, decide, model_folder
 from memsvc.model.identity import Caller, Principal
-from memsvc.model.replies import Hit, RecallReply
+from memsvc.model.replies import Hit, RecallReply, Related
 from memsvc.model.requests import RecallRequest
 from memsvc.model.vocabulary import SHARED, PrincipalKind, VaultName
 from memsvc.service.api import MemoryService
@@ -119,7 +119,7 @@ class Bench:
     def ask(self, question: str, *, tuning: Tuning = DEFAULT) -> dict[str, object]:
         """What a result file keeps of one question, without its id.
 
-        `retrieved`: the hits' notes in order. `answer`: the first three passages as a reader sees
+        `retrieved`: the notes of the hits in order, or those that an abstaining reply names. `answer`: the first three passages as a reader sees
         them, or None when the reply abstained. `citations`: the first five passages word for word.
         `not_current`: notes that the reply marks as replaced. Raises NotWhole.
         """
@@ -131,7 +131,7 @@ class Bench:
         _check_whole(reply, tuning)
         passages = [(_note(hit), quote_of(hit.text)) for hit in reply.hits]
         entry: dict[str, object] = {
-            "retrieved": list(dict.fromkeys(_note(hit) for hit in reply.hits)),
+            "retrieved": list(dict.fromkeys(map(_note, reply.hits or reply.nearest))),
             "answer": None if reply.abstained else _answer(passages),
             "citations": [
                 {"note": note, "quote": quote} for note, quote in passages[:CITED_HITS] if quote
@@ -172,7 +172,7 @@ def _answer(passages: Sequence[tuple[str, str]]) -> str:
     return "\n".join(unfolded(quote) for _, quote in passages[:ANSWER_HITS])
 
 
-def _note(hit: Hit) -> str:
+def _note(hit: Hit | Related) -> str:
     return note_id(hit.path)
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, delete, distinct, func, select
 
-from memsvc.index.schema import chunks, entries, vector_files, vectors
+from memsvc.index.schema import chunks, details, entries, vector_files, vectors
 from memsvc.index.sqlite_fts import scope_key
 from memsvc.scope.proof import ReadScope
 
@@ -52,4 +52,5 @@ def forget_others(connection: Connection, model_id: str) -> None:
     """Drop every vector of another model; `tidy` then removes their files."""
     named = select(vector_files.c.file_id).where(vector_files.c.model_id != model_id)
     connection.execute(delete(vectors).where(vectors.c.file_id.in_(named)))
+    connection.execute(delete(details).where(details.c.file_id.in_(named)))
     connection.execute(delete(vector_files).where(vector_files.c.model_id != model_id))

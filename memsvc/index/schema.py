@@ -24,6 +24,7 @@ __all__ = [
     "chunks",
     "current",
     "dead_vectors",
+    "details",
     "drop",
     "ensure",
     "entries",
@@ -37,7 +38,7 @@ __all__ = [
     "vectors",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raise it when a table, the analyser or the cutting into passages changes."""
 
 metadata = MetaData(
@@ -156,6 +157,15 @@ vectors = Table(
     UniqueConstraint("chunk_id", "file_id"),
     Index("ix_index_vector_place", "file_id", "position"),
     sqlite_autoincrement=True,
+)
+details = Table(
+    "index_detail",
+    metadata,
+    Column("detail_id", Integer, primary_key=True),
+    _number("file_id"),
+    _number("position"),
+    Column("packed", LargeBinary, nullable=False),  # see memsvc.index.units
+    UniqueConstraint("file_id", "position"),
 )
 dead_vectors = Table(
     "index_vector_dead",

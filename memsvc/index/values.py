@@ -1,7 +1,7 @@
 """What goes into the index and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "Lexical",
     "Part",
     "Passage",
+    "PassageVector",
     "QueryModel",
     "Shown",
 ]
@@ -130,6 +131,14 @@ class Part:
     best: int
 
 
+@dataclass(frozen=True, slots=True)
+class PassageVector:
+    """What a model made of a passage: its unit vector and its `memsvc.index.units` detail."""
+
+    vector: NDArray[np.float32]
+    detail: bytes = b""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexical:
     """How much of a query's words each version and each passage of a visible set holds, 0 to 1.
@@ -142,6 +151,8 @@ class Lexical:
     common: frozenset[str]
     by_version: NDArray[np.float64]
     by_passage: NDArray[np.float64]
+    holders: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Positions of the versions that hold a term which is not common, ascending."""
 
 
 Held = tuple[frozenset[str], Mapping[str, int]]

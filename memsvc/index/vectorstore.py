@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -24,7 +23,8 @@ from sqlalchemy import (
     update,
 )
 
-from memsvc.index.schema import chunks, dead_vectors, entries, vector_files, vectors
+from memsvc.index.schema import chunks, dead_vectors, details, entries, vector_files, vectors
+from memsvc.index.values import PassageVector
 from memsvc.index.vectorfile import VectorFile
 
 __all__ = [
@@ -57,9 +57,9 @@ def file_of(connection: Connection, model_id: str) -> tuple[Row[Any], VectorFile
 
 
 def put_vectors(
-    connection: Connection, model_id: str, ids: Sequence[int], matrix: NDArray[np.float32]
+    connection: Connection, model_id: str, ids: Sequence[int], given: Sequence[PassageVector]
 ) -> None:
-    """Vectors of passages, one row an id; ids of passages that are gone are passed over.
+    """Vectors of passages, one an id; ids of passages that are gone are passed over.
 
     Raises StorageFailed when the file refuses.
     """
@@ -71,17 +71,25 @@ def put_vectors(
         own = vectors.c.file_id == file_id.scalar_subquery()
         detach(connection, vectors.c.chunk_id.in_(some) & own)
     at = [row for row, chunk_id in enumerate(ids) if chunk_id in there]
-    add_vectors(connection, model_id, [ids[one] for one in at], matrix[at])
+    add_vectors(connection, model_id, [ids[one] for one in at], [given[one] for one in at])
 
 
 def add_vectors(
-    connection: Connection, model_id: str, ids: Sequence[int], matrix: NDArray[np.float32]
+    connection: Connection, model_id: str, ids: Sequence[int], given: Sequence[PassageVector]
 ) -> None:
     """The same for passages that are there and have no vector of this model."""
     if not len(ids):
         return
+    matrix = np.array([one.vector for one in given], dtype=np.float32)
     row, file = _opened(connection, model_id, matrix.shape[1])
-    file.write(row.rows, np.asarray(matrix, dtype=np.float32))
+    file.write(row.rows, matrix)
+    packed = [
+        {"file_id": row.file_id, "position": row.rows + at, "packed": one.detail}
+        for at, one in enumerate(given)
+        if one.detail
+    ]
+    if packed:
+        connection.execute(insert(details), packed)
     connection.execute(
         update(vector_files)
         .where(vector_files.c.file_id == row.file_id)
@@ -179,6 +187,11 @@ def _erase_dead(connection: Connection, file_id: int, file: VectorFile) -> int:
     )
     positions = gone.scalars().all()
     file.erase(positions)
+    if positions:
+        connection.exec_driver_sql(
+            "DELETE FROM index_detail WHERE file_id = ? AND position = ?",
+            [(file_id, position) for position in positions],
+        )
     connection.execute(
         update(vector_files)
         .where(vector_files.c.file_id == file_id)
@@ -190,6 +203,7 @@ def _erase_dead(connection: Connection, file_id: int, file: VectorFile) -> int:
 def _forget(connection: Connection, file_id: int) -> None:
     """The file is lost: its passages have no vector until they are read again."""
     connection.execute(delete(vectors).where(vectors.c.file_id == file_id))
+    connection.execute(delete(details).where(details.c.file_id == file_id))
     connection.execute(delete(vector_files).where(vector_files.c.file_id == file_id))
 
 
@@ -226,6 +240,11 @@ def _compact(connection: Connection, row: Row[Any], file: VectorFile) -> None:
         "UPDATE index_vector SET position = ? WHERE vector_id = ?",
         [(to, one.vector_id) for to, one in zip(moved, rows, strict=True)],
     )
+    down = [(to, row.file_id, place) for to, place in enumerate(old.tolist()) if to != place]
+    if down:  # from the lowest: a place is free before something moves to it
+        connection.exec_driver_sql(
+            "UPDATE index_detail SET position = ? WHERE file_id = ? AND position = ?", down
+        )
 
 
 def _opened(connection: Connection, model_id: str, dimension: int) -> tuple[Row[Any], VectorFile]:

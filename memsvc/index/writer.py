@@ -6,12 +6,11 @@ Each call marks the scopes it touched as changed, so that every process drops wh
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -30,7 +29,7 @@ from memsvc.index.chunks import Chunk, chunk, embed_text
 from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
 from memsvc.index.schema import vectors as vector_rows
 from memsvc.index.sqlite_fts import scope_key, scope_token
-from memsvc.index.values import ChunkText, IndexEntry
+from memsvc.index.values import ChunkText, IndexEntry, PassageVector
 from memsvc.index.vectorstore import (
     Known,
     add_vectors,
@@ -43,7 +42,6 @@ from memsvc.index.vectorstore import (
     tidy,
     untidy,
 )
-from memsvc.model.identity import Scope
 
 __all__ = [
     "Put",
@@ -52,18 +50,20 @@ __all__ = [
     "count_without_vector",
     "put",
     "put_all",
+    "put_later",
     "put_vectors",
     "remove_note",
     "remove_version",
-    "rename",
     "set_links",
     "tidy",
+    "together",
     "untidy",
     "update_state",
 ]
 
-Vectors = Mapping[int, NDArray[np.float32]]
+Vectors = Mapping[int, PassageVector]
 
+_LATER = "memsvc_index_later"
 TOLD = 20_000
 """What went in at least so many last changes is kept, for processes that saw it before."""
 _STORED = tuple(
@@ -121,6 +121,36 @@ def put(
     return put_all(connection, [Put(entry, vectors or {}, model_id)])[0]
 
 
+@contextmanager
+def together(connection: Connection) -> Iterator[None]:
+    """What is put by `put_later` meanwhile goes in at the end, or before another change needs it."""
+    connection.info[_LATER] = []
+    try:
+        yield
+        _put_waiting(connection)
+    finally:
+        del connection.info[_LATER]
+
+
+def put_later(connection: Connection, one: Put) -> None:
+    """Index one version at the end of `together`; at once where there is none."""
+    waiting: list[Put] | None = connection.info.get(_LATER)
+    if waiting is None:
+        put_all(connection, [one])
+        return
+    names = (one.entry.note_id, one.entry.version)
+    if any((other.entry.note_id, other.entry.version) == names for other in waiting):
+        _put_waiting(connection)
+    waiting.append(one)
+
+
+def _put_waiting(connection: Connection) -> None:
+    waiting: list[Put] = connection.info.get(_LATER, [])
+    if waiting:
+        puts, waiting[:] = list(waiting), []
+        put_all(connection, puts)
+
+
 def put_all(connection: Connection, puts: Sequence[Put]) -> list[list[ChunkText]]:
     """The same for several versions, no two of them the same, with few statements for all."""
     if not puts:
@@ -163,6 +193,7 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
         raise TypeError(f"the index does not change {', '.join(unknown)} in place")
     if not changed:
         return
+    _put_waiting(connection)
     values = {name: _plain(value) for name, value in changed.items()}
     if "trust" in changed:
         values["trust_rank"] = _trust_rank(changed["trust"])
@@ -174,40 +205,25 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
 
 def remove_note(connection: Connection, note_id: str) -> None:
     """Take every version of a note out."""
+    _put_waiting(connection)
     _touch(connection, _remove(connection, entries.c.note_id == note_id))
 
 
 def remove_version(connection: Connection, note_id: str, version: int) -> None:
     """Take one version of a note out."""
+    _put_waiting(connection)
     _touch(connection, _remove(connection, _is_version(note_id, version)))
 
 
 def set_links(connection: Connection, note_id: str, targets: Iterable[str]) -> None:
     """What the note's latest version links to: ids of notes."""
+    _put_waiting(connection)
     condition = (entries.c.note_id == note_id) & (entries.c.latest == 1)
     wanted = tuple(targets)
     for entry_id in connection.execute(select(entries.c.entry_id).where(condition)).scalars().all():
         connection.execute(delete(links).where(links.c.entry_id == entry_id))
         _link(connection, entry_id, wanted)
     _touch(connection, _keys(connection, condition))
-
-
-def rename(connection: Connection, note_id: str, path: str, scope: Scope) -> None:
-    """A note's file went elsewhere, perhaps into another scope: every version of it goes along."""
-    condition = entries.c.note_id == note_id
-    before = _keys(connection, condition)
-    key = scope_key(scope)
-    ids = select(chunks.c.chunk_id).join(entries, entries.c.entry_id == chunks.c.entry_id)
-    connection.execute(
-        update(terms)
-        .where(terms.c.chunk_id.in_(ids.where(condition)), terms.c.sc != scope_token(key))
-        .values(sc=scope_token(key))
-    )
-    change = _next_change(connection)
-    _say_gone(connection, condition & (entries.c.scope_key != key), change)
-    place = {"path": path, "vault": scope.vault, "project": scope.project, "scope_key": key}
-    connection.execute(update(entries).where(condition).values(**place, change=change))
-    _touch(connection, {*before, key})
 
 
 def chunks_without_vector(
@@ -410,7 +426,7 @@ def _give_vectors(
 ) -> None:
     """Passages keep the vectors of what their note had that reads the same; the others get theirs."""
     named: list[tuple[int, int, int]] = []
-    fresh: dict[str, dict[int, NDArray[np.float32]]] = {}
+    fresh: dict[str, dict[int, PassageVector]] = {}
     held: dict[str, int] = {}
     for one in made:
         model_id = one.put.model_id
@@ -426,7 +442,7 @@ def _give_vectors(
                 fresh.setdefault(model_id, {})[one.first + at] = vector
     share(connection, named)
     for model_id, vectors in fresh.items():
-        add_vectors(connection, model_id, list(vectors), np.array(list(vectors.values())))
+        add_vectors(connection, model_id, list(vectors), list(vectors.values()))
 
 
 def _link(connection: Connection, entry_id: int, targets: Iterable[str]) -> None:

@@ -40,6 +40,7 @@ class Related:
     version: int = 0
     score: float = 0.0
     how: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallReply:
-    """Hits, best first; `abstained` with a `reason` when nothing was good enough."""
+    """Hits, best first; `abstained` with a `reason` when nothing was good enough.
+
+    `nearest` names notes that may still be worth reading when the recall abstained in doubt.
+    """
 
     scope: str
     query_hash: str
@@ -150,6 +154,7 @@ class RecallReply:
     coverage: Coverage
     abstained: bool = False
     reason: str = ""
+    nearest: list[Related] = field(default_factory=list)
     tokens: int = 0
     took_ms: float = 0.0
     explain: dict[str, float | str] = field(default_factory=dict)

@@ -3,16 +3,16 @@
 import json
 import posixpath
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from memsvc.embedding.protocol import Embedder
 from memsvc.errors import ModelUnavailable
 from memsvc.index import writer as index
 from memsvc.index.chunks import chunk, embed_text
-from memsvc.index.values import IndexEntry
+from memsvc.index.units import pack
+from memsvc.index.values import IndexEntry, PassageVector
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
@@ -33,11 +33,12 @@ __all__ = [
     "is_editable",
     "link_texts",
     "names_of",
+    "passage_vectors",
     "resolve",
     "vectors_for",
 ]
 
-Vectors = Mapping[int, NDArray[np.float32]]
+Vectors = Mapping[int, PassageVector]
 """Vectors by chunk ordinal."""
 
 MOST_CHUNKS_AT_ONCE = 24
@@ -159,10 +160,18 @@ def vectors_for(parts: Parts, title: str, body: str) -> tuple[Vectors, str]:
     if len(chunks) > MOST_CHUNKS_AT_ONCE:
         return {}, ""
     try:
-        matrix = embedder.embed_passages([embed_text(title, piece) for piece in chunks])
+        read = passage_vectors(embedder, [embed_text(title, piece) for piece in chunks])
     except ModelUnavailable:
         return {}, ""  # the background tries again
-    return {piece.ordinal: matrix[row] for row, piece in enumerate(chunks)}, embedder.model_id
+    return {piece.ordinal: read[row] for row, piece in enumerate(chunks)}, embedder.model_id
+
+
+def passage_vectors(embedder: Embedder, texts: Sequence[str]) -> list[PassageVector]:
+    """What the index keeps of passages, in order. Raises ModelUnavailable."""
+    return [
+        PassageVector(reading.vector, pack(text, reading.states, reading.spans))
+        for text, reading in zip(texts, embedder.read_passages(texts), strict=True)
+    ]
 
 
 def index_version(
@@ -178,12 +187,8 @@ def index_version(
     read = document or document_of(version)
     found, missing = resolve(connection, note.scope, link_texts(read), from_path=note.path)
     links = tuple(dict.fromkeys(key for key in found.values() if key != note.note_id))
-    index.put(
-        connection,
-        entry_of(version, note, document=read, links=links),
-        vectors=vectors or {},
-        model_id=model_id,
-    )
+    entry = entry_of(version, note, document=read, links=links)
+    index.put_later(connection, index.Put(entry, vectors or {}, model_id))
     if version.version == note.version and note.status is not Status.RETRACTED:
         ledger.set_names(
             connection, note.note_id, vault=note.vault, names=names_of(note.path, read)

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from memsvc.embedding.protocol import Embedder
 from memsvc.errors import ModelUnavailable
 from memsvc.index import models, schema
 from memsvc.index import writer as index
-from memsvc.index.values import ChunkText
+from memsvc.index.values import ChunkText, PassageVector
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, VaultName
-from memsvc.service.gateway.indexing import index_version
+from memsvc.service.gateway.indexing import index_version, passage_vectors
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
@@ -86,27 +84,28 @@ def tidy(parts: Parts) -> None:
 
 def _embedded(
     embedder: Embedder, batch: Sequence[ChunkText]
-) -> tuple[Sequence[ChunkText], NDArray[np.float32]]:
+) -> tuple[Sequence[ChunkText], Sequence[PassageVector]]:
     """Vectors of a batch, and of which of it: a passage that the model fails at is left out.
 
     Raises ModelUnavailable if it fails at every one.
     """
     try:
-        return batch, embedder.embed_passages([piece.text for piece in batch])
+        return batch, passage_vectors(embedder, [piece.text for piece in batch])
     except ModelUnavailable:
         if len(batch) == 1:
             raise
-    read, rows = [], []
+    read: list[ChunkText] = []
+    rows: list[PassageVector] = []
     failure: ModelUnavailable | None = None
     for piece in batch:
         try:
-            rows.append(embedder.embed_passages([piece.text]))
+            rows += passage_vectors(embedder, [piece.text])
             read.append(piece)
         except ModelUnavailable as error:
             failure = error
     if failure is not None and not rows:
         raise failure
-    return read, np.concatenate(rows)
+    return read, rows
 
 
 def forget_other_models(parts: Parts, model_id: str) -> None:
@@ -137,10 +136,10 @@ def embed_missing(
             )
         if not batch:
             break
-        read, matrix = _embedded(embedder, batch)
+        read, given = _embedded(embedder, batch)
         with parts.database.write(durable=False) as connection:
             index.put_vectors(
-                connection, embedder.model_id, [piece.chunk_id for piece in read], matrix
+                connection, embedder.model_id, [piece.chunk_id for piece in read], given
             )
         done += len(read)
         after = batch[-1].chunk_id

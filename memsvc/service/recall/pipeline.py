@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -13,36 +13,30 @@ from sqlalchemy import Connection
 
 from memsvc.clock import Clock, stamp
 from memsvc.database import Database
-from memsvc.embedding.protocol import Embedder
+from memsvc.embedding.protocol import Embedder, Reading
 from memsvc.errors import ModelUnavailable
 from memsvc.index import reader
-from memsvc.index.analyse import query_terms
+from memsvc.index.analyse import document_terms, query_terms
 from memsvc.index.values import Lexical, Shown
 from memsvc.index.vectors import NO_VECTOR
 from memsvc.index.visible import Visible, visible
-from memsvc.model.replies import Coverage, Hit, RecallReply
+from memsvc.model.replies import Coverage, Hit, RecallReply, Related
 from memsvc.model.requests import RecallRequest
 from memsvc.model.vocabulary import Detail
 from memsvc.scope.proof import ReadScope
 from memsvc.service.recall.budget import MAX_CHARS, Limits, fit
+from memsvc.service.recall.enough import Doubt, doubt, good
+from memsvc.service.recall.late import weigh
 from memsvc.service.recall.question import filters_of
-from memsvc.service.recall.ranking import Ranked, Ranking, rank
+from memsvc.service.recall.ranking import Asked, Ranked, Ranking, rank
 from memsvc.service.recall.render import shown_query
 from memsvc.service.recall.snippet import AROUND, snippet, whole
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 
 __all__ = ["LazyModel", "Recall"]
 
-ENOUGH = 0.32
-"""The least score of an answer with vectors. A first guess: over the memory-bench vault a handful of
-made-up queries on other matters scored up to .28 and the weakest paraphrase question that was found
-.34. It does not notice that an answer is missing: the bench's 22 unanswerable questions score .39
-and more, so none of them is abstained from."""
-ENOUGH_WORDS = 0.12
-"""The least coverage of an answer found by words alone: one rare word of a long question. Set by eye."""
-SPREAD = 0.3
-"""An answer may score so much less than the best one; what is further behind is padding. On
-memory-bench's published questions .2 to .8 give the same recall@5, .15 loses three points."""
+NEAREST = 5
+"""So many notes are named, without their text, when a recall abstains in doubt."""
 DEFAULT_BUDGET = 2_000
 CHARS_A_TOKEN = 12
 QUERY_CHARS = 4_000
@@ -97,30 +91,43 @@ class Recall:
         filters = filters_of(request, stamp(self._clock.now()))
         terms = query_terms(request.query)
         model = self._embedder.ready() if terms and tuning.vector else None
-        query = None if model is None else _embedded(model, request.query[:QUERY_CHARS])
+        text = request.query[:QUERY_CHARS]
+        reading = None if model is None else _read(model, text)
         embedded = time.perf_counter()
         with self._database.read() as connection:
             seen = visible(scope, connection, filters)
             words = reader.lexical(scope, connection, seen, terms if tuning.lexical else ())
-            cosines, closer = None, None
-            if model is not None and query is not None:
-                name = model.model_id
-                cosines = reader.vector(
-                    scope, connection, seen, model_id=name, query=query, words=words
+            asked = Asked(terms=frozenset((*terms, *document_terms(text))))
+            cosines = None
+            if model is not None and reading is not None:
+                asked = replace(
+                    asked, question=weigh(reading, text, words), model_id=model.model_id
                 )
-                closer = partial(reader.closer, scope, connection, seen, model_id=name, query=query)
+                cosines = reader.vector(
+                    scope,
+                    connection,
+                    seen,
+                    model_id=model.model_id,
+                    query=reading.vector,
+                    words=words,
+                )
             ranking = rank(
                 scope,
                 connection,
                 seen,
                 lexical=words,
                 cosines=cosines,
-                closer=closer,
+                asked=asked,
                 tuning=tuning,
             )
-            good = _good(ranking) if tuning.abstain else ranking.hits
-            hits = _hits(scope, connection, seen, good, request, terms)
+            found, why = ranking.hits, Doubt()
+            if tuning.abstain:
+                found = good(ranking)
+                why = doubt(scope, connection, seen, question=text, lexical=words, ranking=ranking)
+            hits = _hits(scope, connection, seen, found, request, terms)
         _check_scope(scope, hits)
+        nearest = [_related(hit) for hit in hits[:NEAREST]] if why else []
+        hits = [] if why else hits
         reply = RecallReply(
             scope=scope.label,
             query_hash=hashlib.sha256(request.query.encode("utf-8", "replace")).hexdigest(),
@@ -137,7 +144,8 @@ class Recall:
                 notices=list(notices),
             ),
             abstained=not hits,
-            reason="" if hits else _reason(seen, terms, words, cosines),
+            reason="" if hits else why.reason or _reason(seen, terms, words, cosines),
+            nearest=nearest,
             explain={"query": shown_query(request.query)},
         )
         reply = fit(reply, self._limits(request))
@@ -160,17 +168,6 @@ class Recall:
         whole = request.detail is Detail.FULL and request.budget > DEFAULT_BUDGET
         chars = request.budget * CHARS_A_TOKEN if whole else MAX_CHARS
         return Limits(request.budget, chars, cache(self._embedder.count_tokens))
-
-
-def _good(ranking: Ranking) -> list[Ranked]:
-    """What is good enough, and not far behind the best."""
-    best = max((one.score for one in ranking.hits), default=0.0)
-    return [
-        one
-        for one in ranking.hits
-        if one.score >= (ENOUGH_WORDS if one.cosine <= -1.0 else ENOUGH)
-        and one.score >= best - SPREAD
-    ]
 
 
 def _hits(
@@ -241,10 +238,22 @@ def _hit(about: Shown, ranked: Ranked, seen: Visible, text: str, *, cut: bool, h
         tags=list(about.tags),
         explain={
             "score": round(ranked.score, 4),
-            "cosine": round(ranked.cosine, 4),
+            "close": round(ranked.close, 4),
             "words": round(ranked.words, 4),
             "via": ranked.via,
         },
+    )
+
+
+def _related(hit: Hit) -> Related:
+    return Related(
+        id=hit.id,
+        title=hit.title,
+        scope=hit.scope,
+        version=hit.version,
+        score=hit.score,
+        how="near",
+        path=hit.path,
     )
 
 
@@ -255,10 +264,10 @@ def _check_scope(scope: ReadScope, hits: Sequence[Hit]) -> None:
         raise RuntimeError("a recall found a note outside its scope; nothing is returned")
 
 
-def _embedded(model: Embedder, text: str) -> NDArray[np.float32] | None:
-    """The question's vector; None when the model fails at it: words go on alone."""
+def _read(model: Embedder, text: str) -> Reading | None:
+    """The question as the model reads it; None when it fails at it: words go on alone."""
     try:
-        return model.embed_query(text)
+        return model.read_query(text)
     except ModelUnavailable:
         return None
 

@@ -1,57 +1,82 @@
 """Orders what a read may see by how well it answers, and puts successors where replaced notes match."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from memsvc.index import reader
-from memsvc.index.scoring import WORDS, by_owner, closeness, fuse
-from memsvc.index.values import Held, Lexical
-from memsvc.index.vectors import FAR, NO_VECTOR
+from memsvc.index.analyse import document_terms
+from memsvc.index.details import details_of
+from memsvc.index.scoring import STAND_IN
+from memsvc.index.values import Lexical
 from memsvc.index.visible import Visible
 from memsvc.scope.proof import ReadScope
+from memsvc.service.recall.board import Board
+from memsvc.service.recall.late import Close, Look, Question, closest
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 
-__all__ = ["Ranked", "Ranking", "rank"]
+__all__ = ["Asked", "Named", "Ranked", "Ranking", "rank"]
 
-CANDIDATES = 60
-TIED_CANDIDATES = 240
-HOP_FROM = 10
-PAIR = 0.95
-"""A linked pair scores this share of its mean cosine plus its larger coverage (memory-bench)."""
-OWN_PART = 0.15
-"""What a version must score by itself before a link may lift it."""
-TITLE = 0.05
-FREQUENCY = 0.03
-TRUST = 0.004
-"""Small: they order what answers equally well."""
-TYPICAL_LENGTH = 60.0
 
-Closer = Callable[[Sequence[int]], Mapping[int, NDArray[np.float32]]]
-"""The exact cosines of the passages of versions, by position."""
+LEAST = 0.05
+"""A name, or what is asked besides, must have this share of the question's weight to count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question: its `terms` with stop words, and as the model `model_id` read it, if one did."""
+
+    terms: frozenset[str]
+    question: Question | None = None
+    model_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A version that answers, at `position` of the visible set, with its best passage."""
+    """A version that answers, at `position` of the visible set, with its best passage.
+
+    `close` is how close it is in meaning by the closest look that was taken, -1 without a model;
+    `words` the share of the question's words that it holds, weighted by rarity.
+    """
 
     position: int
     score: float
-    cosine: float
+    close: float
     words: float
     chunk_id: int
     via: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The note that a question names, and what is said of it.
+
+    `asked` tells whether more was asked than the name. `support` is how close the note, its
+    neighbours and others that mention it come to the rest of the question, `elsewhere` how close
+    other notes do, `words` the share of the rest's words that the note and one of them hold.
+    """
+
+    note_id: str
+    title: str
+    asked: bool = False
+    support: float = 0.0
+    elsewhere: float = 0.0
+    words: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Best first. `hopped` tells whether links were followed."""
+    """Best first. `hopped` tells whether links were followed, `late` whether sentences and tokens
+    were compared.
+    """
 
     hits: list[Ranked] = field(default_factory=list)
     hopped: bool = False
+    late: bool = False
+    named: Named | None = None
 
 
 def rank(
@@ -61,161 +86,222 @@ def rank(
     *,
     lexical: Lexical,
     cosines: NDArray[np.float32] | None,
-    closer: Closer | None = None,
+    asked: Asked,
     tuning: Tuning = DEFAULT,
 ) -> Ranking:
-    """Everything seen that shares a word or has a vector, with replaced versions resolved.
-
-    `closer` gives the cosines of versions that `cosines` holds FAR for.
-    """
+    """Everything seen that shares a word or has a vector, with replaced versions resolved."""
     if not len(visible):
         return Ranking()
-    board = _Board(visible, lexical, cosines)
-    top = board.best()
-    exact = board.refine(reader.held(scope, connection, board.passages_of(top)), top)
-    hopped = False
-    if tuning.links and not (exact and tuning.exact_names):
-        leaders = sorted(top, key=board.order)[:HOP_FROM]
-        leaders = [position for position in leaders if visible.seen[position]]
-        pairs = reader.neighbours(scope, connection, visible, leaders)
-        board.look(closer, [other for _, other in pairs])
-        hopped = board.hop(pairs)
-    board.look(closer, board.successors())
-    board.resolve()
-    return Ranking(hits=board.listed(), hopped=hopped)
+    return _Ranker(scope, connection, visible, lexical, cosines, asked, tuning).rank()
 
 
-class _Board:
-    """Scores of one ranking, by position in the visible set."""
+class _Ranker:
+    """One ranking: a first look at all, a closer one at the best, then along their links."""
 
     def __init__(
-        self, visible: Visible, lexical: Lexical, cosines: NDArray[np.float32] | None
+        self,
+        scope: ReadScope,
+        connection: Connection,
+        visible: Visible,
+        lexical: Lexical,
+        cosines: NDArray[np.float32] | None,
+        asked: Asked,
+        tuning: Tuning,
     ) -> None:
+        self._scope = scope
+        self._connection = connection
         self._visible = visible
         self._lexical = lexical
-        none = np.full(len(visible.chunk_ids), NO_VECTOR, dtype=np.float32)
-        self._pieces = fuse(none if cosines is None else cosines, lexical.by_passage)
-        self._close = by_owner(none if cosines is None else cosines, visible.starts)
-        self._words = lexical.by_version.copy()
-        self._score = fuse(self._close, self._words)
-        self._via: dict[int, str] = {}
-        self._live: set[int] = set()
+        self._asked = asked
+        self._tuning = tuning
+        self._board = Board(visible, lexical, cosines, words=tuning.words)
+        self._named: tuple[int, str] | None = None
+        self._pairs: list[tuple[int, int]] = []
+        self._beyond: Close | None = None
 
-    def best(self) -> list[int]:
-        """The candidates; of too many equal ones, those with the smallest note ids."""
-        score = self._score
-        there = np.flatnonzero((self._words > 0) | (self._close > NO_VECTOR))
-        if len(there) > CANDIDATES:
-            least = np.partition(score[there], -CANDIDATES)[-CANDIDATES]
-            there = there[score[there] >= least]
-        found: list[int] = there.tolist()
-        if len(found) > TIED_CANDIDATES:
-            found = sorted(found, key=self.order)[:TIED_CANDIDATES]
-        self._live.update(found)
+    def rank(self) -> Ranking:
+        board, tuning = self._board, self._tuning
+        top = board.best(tuning.candidates)
+        titles = self._titles(top)
+        close = self._look_closer(top)
+        hopped = False
+        named_alone = titles.get(board.leader(top), 0.0) > 0.999
+        if tuning.links and not (named_alone and tuning.exact_names):
+            hopped = self._hop(top, close)
+        named = self._said(top, close)
+        board.resolve()
+        return Ranking(
+            hits=[Ranked(**one) for one in board.listed()],
+            hopped=hopped,
+            late=close is not None,
+            named=named,
+        )
+
+    def _titles(self, positions: Sequence[int]) -> dict[int, float]:
+        """How much of the question stands in the names of versions; more if it names them whole."""
+        weights, common = self._lexical.weights, self._lexical.common
+        board, tuning = self._board, self._tuning
+        passages = {position: board.passage(position) for position in positions}
+        held = reader.held(self._scope, self._connection, list(passages.values()))
+        names = reader.names(
+            self._scope,
+            self._connection,
+            [int(self._visible.entry_ids[position]) for position in positions],
+        )
+        found: dict[int, float] = {}
+        for position, chunk_id in passages.items():
+            above, text = held.get(chunk_id, (frozenset[str](), {}))
+            board.add_words(
+                position,
+                sum(weights[term] for term in common if term in above or term in text),
+            )
+            title = sum(weight for term, weight in weights.items() if term in above)
+            found[position] = title
+            if not title:
+                continue
+            own = names.get(int(self._visible.entry_ids[position]), ())
+            name = next((name for name in own if self._names(name)), "")
+            board.add(position, title * (tuning.title + (tuning.mention if name else 0.0)))
+            if name and title > max(found.get(self._named[0], 0.0) if self._named else 0.0, LEAST):
+                self._named = (position, name)
+        if tuning.tie_breakers:
+            board.add_trust(positions)
+        board.score_first()
         return found
 
-    def order(self, position: int) -> tuple[float, str, int]:
-        """Sorts positions, best first; the order of indexing plays no part."""
-        seen = self._visible
-        score = -round(float(self._score[position]), 6)
-        return score, seen.note_ids[position], -int(seen.versions[position])
+    def _names(self, name: str) -> bool:
+        terms = document_terms(name)
+        return bool(terms) and all(term in self._asked.terms for term in terms)
 
-    def passages_of(self, positions: Iterable[int]) -> list[int]:
-        return [self._passage(position) for position in positions]
+    def _look_closer(self, positions: Sequence[int]) -> Close | None:
+        question, tuning = self._asked.question, self._tuning
+        if question is None or not tuning.late:
+            return None
+        close = self._close(question, positions)
+        look = close.look(question.weights, late=tuning.tokens)
+        self._board.score_late(self._mixed(look), look.chunk, words=tuning.words_late)
+        return close
 
-    def _passage(self, position: int) -> int:
-        start, end = self._visible.span(position)
-        return int(self._visible.chunk_ids[start + int(np.argmax(self._pieces[start:end]))])
-
-    def refine(self, held: Mapping[int, Held], positions: Sequence[int]) -> bool:
-        """Look into the best passages; True when the best answer's title is all that was asked."""
-        weights, common = self._lexical.weights, self._lexical.common
-        titles: dict[int, float] = {}
-        extra: dict[int, float] = {}
+    def _close(self, question: Question, positions: Iterable[int]) -> Close:
+        """The best passages of versions, as the model read them."""
+        visible = self._visible
+        chosen: dict[int, list[int]] = {}
         for position in positions:
-            above, text = held.get(self._passage(position), (frozenset[str](), {}))
-            self._words[position] += sum(
-                weights[term] for term in common if term in above or term in text
-            )
-            titles[position] = sum(weight for term, weight in weights.items() if term in above)
-            length = 0.25 + 0.75 * sum(text.values()) / TYPICAL_LENGTH
-            frequency = sum(
-                weight * text[term] / (text[term] + 1.2 * length)
-                for term, weight in weights.items()
-                if term in text
-            )
-            trust = float(self._visible.trust[position])
-            extra[position] = TITLE * titles[position] + FREQUENCY * frequency + TRUST * trust
-        self._score = fuse(self._close, self._words)
-        for position, more in extra.items():
-            self._score[position] += more
-        leader = min(positions, key=self.order, default=-1)
-        return titles.get(leader, 0.0) > 0.999
+            start, end = visible.span(position)
+            pieces = self._board.pieces[start:end]
+            chosen[position] = [
+                int(visible.chunk_ids[start + at])
+                for at in closest(pieces, most=self._tuning.passages)
+            ]
+        wanted = sorted({chunk_id for some in chosen.values() for chunk_id in some})
+        blobs = details_of(self._scope, self._connection, wanted, model_id=self._asked.model_id)
+        packed = {
+            position: {one: blobs[one] for one in some if one in blobs}
+            for position, some in chosen.items()
+        }
+        return Close(question, packed)
 
-    def look(self, closer: Closer | None, positions: Iterable[int]) -> None:
-        """Compare the versions that were not compared because they seemed far."""
-        far = sorted({position for position in positions if self._close[position] == FAR})
-        if closer is None or not far:
-            return
-        for position, exact in closer(far).items():
-            start, end = self._visible.span(position)
-            self._pieces[start:end] = fuse(exact, self._lexical.by_passage[start:end])
-            self._close[position] = exact.max()
-        self._score[far] = fuse(self._close[far], self._words[far])
+    def _hop(self, top: Sequence[int], close: Close | None) -> bool:
+        """Neighbours of the best versions answer what those leave unanswered."""
+        board, visible = self._board, self._visible
+        leaders = sorted(top, key=board.order)
+        leaders = [one for one in leaders if visible.seen[one]][: self._tuning.leaders]
+        also = [self._named[0]] if self._named and self._named[0] not in leaders else []
+        pairs = reader.neighbours(self._scope, self._connection, visible, [*leaders, *also])
+        self._pairs = pairs
+        if not pairs:
+            return False
+        question = self._asked.question
+        if close is not None and question is not None:
+            self._beyond = self._close(question, sorted({other for _, other in pairs}))
+        for leader in leaders:
+            others = [other for first, other in pairs if first == leader]
+            if others:
+                self._follow(leader, others, close, self._beyond)
+        return True
 
-    def successors(self) -> list[int]:
-        """What took the place of the candidates."""
-        found = self._visible.successor[sorted(self._live)]
-        return [position for position in found.tolist() if position >= 0]
+    def _follow(
+        self, leader: int, others: Sequence[int], close: Close | None, beyond: Close | None
+    ) -> None:
+        tuning, board = self._tuning, self._board
+        kept = tuning.hop_keep * board.own(leader)
+        known = self._covered(leader)
+        rest, chunks = self._rest(leader, close, beyond)
+        words = tuning.words if beyond is None else tuning.words_late
+        for other in others:
+            gained = sum(self._lexical.weights[term] for term in self._covered(other) - known)
+            closeness = STAND_IN * gained if beyond is None else rest.get(other, 0.0)
+            score = kept + tuning.hop_rest * closeness + words * gained
+            via = f"linked with {self._visible.note_ids[leader]}"
+            board.lift(other, score, via=via, chunk_id=chunks.get(other))
 
-    def hop(self, pairs: Sequence[tuple[int, int]]) -> bool:
-        """Let linked versions answer together: the pair's score counts for both where it is more."""
-        close = closeness(self._close, self._words)
-        for first, second in pairs:
-            mean = max(float(close[first] + close[second]) / 2, 0.0)
-            words = max(float(self._words[first]), float(self._words[second]))
-            together = PAIR * (mean + WORDS * words)
-            for one, other in ((first, second), (second, first)):
-                if together > self._score[one] >= OWN_PART:
-                    self._score[one] = together
-                    self._via[one] = f"linked with {self._visible.note_ids[other]}"
-                    self._live.add(one)
-        return bool(pairs)
+    def _rest(
+        self, leader: int, close: Close | None, beyond: Close | None
+    ) -> tuple[Mapping[int, float], Mapping[int, int]]:
+        """How close the neighbours are to the part of the question that the leader does not hold."""
+        question = self._asked.question
+        if question is None or close is None or beyond is None:
+            return {}, {}
+        held = close.held().get(leader)
+        weights = question.weights
+        if held is not None:
+            weights = weights * np.clip(1.0 - np.clip(held, 0.0, 1.0), 0.0, 1.0)
+        total = float(weights.sum())
+        if total <= 0.0:
+            return {}, {}
+        look = beyond.look(weights / total, late=self._tuning.tokens)
+        return self._mixed(look), look.chunk
 
-    def resolve(self) -> None:
-        """Versions that only lead on give their score to what took their place."""
-        seen = self._visible
-        for position in sorted(self._live, key=self.order):
-            successor = int(seen.successor[position])
-            if seen.seen[position] and not seen.past[position]:
-                continue
-            if successor >= 0 and self._score[successor] < self._score[position]:
-                self._score[successor] = self._score[position]
-                self._via[successor] = f"replaces {seen.note_ids[position]}"
-            if successor >= 0:
-                self._live.add(successor)
-            if not seen.seen[position]:
-                self._live.discard(position)
+    def _said(self, top: Sequence[int], close: Close | None) -> Named | None:
+        """What is said of the note that the question names; None if it names none."""
+        if self._named is None:
+            return None
+        position, name = self._named
+        known = Named(note_id=self._visible.note_ids[position], title=name)
+        question = self._asked.question
+        if question is None or close is None:
+            return known
+        own = frozenset(document_terms(name))
+        weights = question.without(own)
+        total = float(weights.sum())
+        if total <= LEAST:
+            return known
+        score: dict[int, float] = {}
+        for some in (close, self._beyond):
+            look = None if some is None else some.look(weights / total, late=self._tuning.tokens)
+            if look is not None:
+                score |= self._mixed(look)
+        about = {position} | {other for first, other in self._pairs if first == position}
+        weighed = own & self._lexical.holders.keys()
+        about |= {one for one in top if weighed <= self._covered(one)}
+        rest = {term: one for term, one in self._lexical.weights.items() if term not in own}
+        known_words = self._covered(position)
+        words = max(
+            sum(rest.get(term, 0.0) for term in known_words | self._covered(one)) for one in about
+        )
+        return replace(
+            known,
+            asked=True,
+            support=max((score[one] for one in about if one in score), default=0.0),
+            elsewhere=max(
+                (score[one] for one in top if one in score and one not in about), default=0.0
+            ),
+            words=words / max(sum(rest.values()), LEAST),
+        )
 
-    def listed(self) -> list[Ranked]:
-        """What may be shown, best first; of equals, what was replaced comes last."""
-        seen = self._visible
-        placed = sorted(self._live, key=self._fully)
-        return [
-            Ranked(
-                position=position,
-                score=float(self._score[position]),
-                cosine=max(float(self._close[position]), -1.0),
-                words=float(self._words[position]),
-                chunk_id=self._passage(position),
-                via=self._via.get(position, ""),
-            )
-            for position in placed
-            if seen.seen[position]
-        ]
+    def _mixed(self, look: Look) -> dict[int, float]:
+        """Meaning and tokens as one closeness."""
+        tokens = self._tuning.tokens
+        return {
+            position: (meaning + tokens * look.tokens[position]) / (1.0 + tokens)
+            for position, meaning in look.meaning.items()
+        }
 
-    def _fully(self, position: int) -> tuple[float, bool, int, int, str, int]:
-        seen = self._visible
-        score, note, version = self.order(position)
-        newest = -int("".join(filter(str.isdigit, seen.updated[position])) or 0)
-        return score, bool(seen.past[position]), -int(seen.trust[position]), newest, note, version
+    def _covered(self, position: int) -> set[str]:
+        """The question's words that a version holds; common ones count for nobody."""
+        found = set()
+        for term, holders in self._lexical.holders.items():
+            at = int(np.searchsorted(holders, position))
+            if at < len(holders) and holders[at] == position:
+                found.add(term)
+        return found

@@ -2,7 +2,7 @@
 
 import re
 
-from memsvc.model.replies import Coverage, Hit, RecallReply
+from memsvc.model.replies import Coverage, Hit, RecallReply, Related
 from memsvc.service.recall.neutral import neutralise
 
 __all__ = ["LEAN", "attribute", "neutralise", "render_hit", "render_recall", "shown_query"]
@@ -36,6 +36,7 @@ def render_recall(reply: RecallReply) -> str:
     if reply.abstained:
         why = "" if lean else f": {_line(reply.reason, 300)}"
         lines.append(f"Nothing good enough{why}")
+        lines += [] if lean else [_near(one) for one in reply.nearest]
     elif not reply.hits:
         lines.append("Cut: a larger budget is needed.")
     if not lean:
@@ -76,6 +77,10 @@ def _extent(hit: Hit) -> str:
     end = hit.start + len(hit.text.removesuffix("…"))
     part = f"characters {hit.start} to {min(end, hit.length)} of {hit.length}"
     return f"{part}; read with offset={end} for more" if end < hit.length else part
+
+
+def _near(one: Related) -> str:
+    return f"    nearest: {_line(one.title, 80)} · id {_line(one.id, 40)}"
 
 
 def shown_query(query: str) -> str:

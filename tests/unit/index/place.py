@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memsvc.database import Database
 from memsvc.index import schema, writer
 from memsvc.index.chunks import chunk, embed_text
-from memsvc.index.values import ChunkText, Filters, IndexEntry
+from memsvc.index.values import ChunkText, Filters, IndexEntry, PassageVector
 from memsvc.index.visible import Visible, visible
 from memsvc.model.identity import Caller, Principal, Scope
 from memsvc.model.vocabulary import NoteId, PrincipalKind, ProjectSlug, VaultName
 from memsvc.scope.proof import ReadScope, stamp_of
 from tests.fakes import FakeEmbedder
 
-__all__ = ["NOW", "Place", "reading", "scope"]
+__all__ = ["NOW", "Place", "given", "reading", "scope"]
 
 NOW = "2026-11-30T10:04:11.000000Z"
 
@@ -26,6 +29,11 @@ def reading(*scopes: Scope) -> ReadScope:
         Principal(PrincipalKind.AGENT, "tester"), VaultName("team"), ProjectSlug("heron")
     )
     return ReadScope(scopes, caller, stamp_of("memsvc.scope.policy"))
+
+
+def given(matrix: NDArray[np.float32]) -> list[PassageVector]:
+    """Vectors as the index takes them, without detail."""
+    return [PassageVector(row) for row in matrix]
 
 
 class Place:
@@ -63,7 +71,7 @@ class Place:
         if self.embedder is not None:
             pieces = chunk(entry.body, entry.title)
             matrix = self.embedder.embed_passages([embed_text(entry.title, one) for one in pieces])
-            vectors, model_id = dict(enumerate(matrix)), self.embedder.model_id
+            vectors, model_id = dict(enumerate(given(matrix))), self.embedder.model_id
         with self.database.write() as connection:
             return writer.put(connection, entry, vectors=vectors, model_id=model_id)
 

@@ -15,7 +15,7 @@ from memsvc.index.visible import visible
 from memsvc.model.vocabulary import Status
 from memsvc.scope.proof import ReadScope
 from tests.fakes import FakeEmbedder
-from tests.unit.index.place import NOW, Place, reading, scope
+from tests.unit.index.place import NOW, Place, given, reading, scope
 
 EMBEDDER = FakeEmbedder()
 
@@ -60,6 +60,7 @@ def test_every_function_takes_the_scope_first_and_an_empty_one_finds_nothing(fil
                 "held": reader.held(read, connection, ids),
                 "lexical": reader.lexical(read, connection, seen, ["falcon"]).by_version.tolist(),
                 "links_of": any(reader.links_of(read, connection, "A")),
+                "names": reader.names(read, connection, ids),
                 "neighbours": reader.neighbours(read, connection, seen, range(len(seen))),
                 "passages": reader.passages(read, connection, ids),
                 "problems": reader.problems(read, connection, limit=9),
@@ -196,7 +197,7 @@ def test_vectors_of_a_transaction_that_fails_are_not_remembered(filled: Place) -
     def fail() -> None:
         with filled.database.write() as connection:
             matrix = EMBEDDER.embed_passages(["wholly other words"])
-            writer.put_vectors(connection, EMBEDDER.model_id, [1], matrix)
+            writer.put_vectors(connection, EMBEDDER.model_id, [1], given(matrix))
             close(connection, "wholly other words")
             raise RuntimeError
 
@@ -276,7 +277,9 @@ def test_words_are_found_after_changes_as_by_a_process_that_saw_none(
 
     seen = [check()]
     for number in range(6):  # from rare to common
-        filled.put(f"X{number}", "the reeds grow", status=Status(["active", "proposed"][number % 2]))
+        filled.put(
+            f"X{number}", "the reeds grow", status=Status(["active", "proposed"][number % 2])
+        )
         seen.append(check())
     with pytest.raises(RuntimeError):
         fail()

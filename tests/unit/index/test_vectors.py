@@ -17,7 +17,7 @@ from memsvc.index.vectors import FAR, NO_VECTOR
 from memsvc.index.vectorstore import COMPACT_FROM, file_of
 from memsvc.index.visible import visible
 from tests.fakes import FakeEmbedder
-from tests.unit.index.place import NOW, Place, reading, scope
+from tests.unit.index.place import NOW, Place, given, reading, scope
 
 EMBEDDER = FakeEmbedder()
 MODEL = EMBEDDER.model_id
@@ -135,7 +135,7 @@ def test_a_lost_file_means_no_vectors_and_they_are_made_again(filled: Place) -> 
         waiting = writer.chunks_without_vector(connection, MODEL, 10)
     with filled.database.write() as connection:
         matrix = EMBEDDER.embed_passages([one.text for one in waiting])
-        writer.put_vectors(connection, MODEL, [one.chunk_id for one in waiting], matrix)
+        writer.put_vectors(connection, MODEL, [one.chunk_id for one in waiting], given(matrix))
     assert close(filled, "A\nThe falcon nests on the tower.")["A"] == pytest.approx(1, abs=1e-5)
 
 
@@ -153,7 +153,8 @@ def test_a_failed_write_leaves_no_vector_and_the_next_takes_its_place(filled: Pl
     def fail() -> None:
         with filled.database.write() as connection:
             ids = [1]
-            writer.put_vectors(connection, MODEL, ids, EMBEDDER.embed_passages(["other words"]))
+            matrix = EMBEDDER.embed_passages(["other words"])
+            writer.put_vectors(connection, MODEL, ids, given(matrix))
             raise RuntimeError
 
     before = close(filled, "falcon")

@@ -6,9 +6,11 @@ import pytest
 from sqlalchemy import text
 
 from memsvc.index import schema, writer
-from memsvc.model.vocabulary import Status, Trust
+from memsvc.index.values import IndexEntry
+from memsvc.index.writer import Put
+from memsvc.model.vocabulary import NoteId, Status, Trust
 from tests.fakes import FakeEmbedder
-from tests.unit.index.place import Place, reading, scope
+from tests.unit.index.place import Place, given, reading, scope
 
 
 def rows(place: Place) -> dict[str, int]:
@@ -83,23 +85,23 @@ def test_unchanged_passages_keep_their_vectors(place: Place) -> None:
 def test_what_waits_for_vectors_is_given_out_in_batches(place: Place) -> None:
     chunks = [place.put(f"N{number}", f"text {number}")[0] for number in range(5)]
     embedder = FakeEmbedder()
-    given: list[int] = []
+    done: list[int] = []
     while True:
         with place.database.read() as connection:
-            after = given[-1] if given else 0
+            after = done[-1] if done else 0
             batch = writer.chunks_without_vector(connection, "m", 2, after=after)
         if not batch:
             break
-        given += [one.chunk_id for one in batch]
+        done += [one.chunk_id for one in batch]
         matrix = embedder.embed_passages([one.text for one in batch])
         with place.database.write() as connection:
             ids = [one.chunk_id for one in batch]
-            writer.put_vectors(connection, "m", [*ids, 999_999][: len(matrix)], matrix)
-    assert given == [one.chunk_id for one in chunks]
+            writer.put_vectors(connection, "m", [*ids, 999_999][: len(matrix)], given(matrix))
+    assert done == [one.chunk_id for one in chunks]
     assert rows(place)["index_vector"] == 5
     with place.database.write() as connection:
-        writer.put_vectors(connection, "m", [999_999], embedder.embed_passages(["gone"]))
-        writer.put_vectors(connection, "m", given[:1], embedder.embed_passages(["again"]))
+        writer.put_vectors(connection, "m", [999_999], given(embedder.embed_passages(["gone"])))
+        writer.put_vectors(connection, "m", done[:1], given(embedder.embed_passages(["again"])))
     assert rows(place)["index_vector"] == 5
 
 
@@ -165,3 +167,47 @@ def test_full_text_itself_answers_within_the_scopes_named(place: Place) -> None:
         assert matching(connection, keys, "falcon", most=-1)[0].tolist() == [own, other]
         assert matching(connection, keys, "falcon", most=1)[0].tolist() == [own]
         assert matching(connection, keys, "osprey", most=-1)[0].tolist() == []
+
+
+def test_versions_put_together_are_there_at_the_end_or_when_something_needs_them(
+    place: Place,
+) -> None:
+    def entry(note_id: str, body: str) -> IndexEntry:
+        where = scope()
+        return IndexEntry(
+            note_id=NoteId(note_id), version=1, scope=where, path="x.md", title="t", body=body
+        )
+
+    with place.database.write() as connection, writer.together(connection):
+        writer.put_later(connection, Put(entry("A", "alpha")))
+        writer.put_later(
+            connection,
+            Put(
+                entry(
+                    "B",
+                    "two",
+                )
+            ),
+        )
+        assert connection.execute(text("SELECT count(*) FROM index_entry")).scalar_one() == 0
+        writer.put_later(connection, Put(entry("B", "kilo")))
+        assert connection.execute(text("SELECT count(*) FROM index_entry")).scalar_one() == 2
+        writer.update_state(connection, "B", 1, trust=Trust.VERIFIED)
+        writer.put_later(connection, Put(entry("C", "golf")))
+        writer.put_later(connection, Put(entry("D", "delta")))
+        writer.remove_note(connection, "D")
+    assert place.seen() == [("A", 1), ("B", 1), ("C", 1)]
+    assert place.seen(min_trust=Trust.VERIFIED) == [("B", 1)]
+    assert (matches(place, "bravo"), matches(place, "kilo"), matches(place, "delta")) == (0, 1, 0)
+    with place.database.write() as connection:
+        writer.put_later(connection, Put(entry("E", "six")))
+        assert connection.execute(text("SELECT count(*) FROM index_entry")).scalar_one() == 4
+
+    def fail() -> None:
+        with place.database.write() as connection, writer.together(connection):
+            writer.put_later(connection, Put(entry("F", "seven")))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert len(place.seen()) == 4
