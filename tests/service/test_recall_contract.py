@@ -79,7 +79,7 @@ def test_an_unknown_subject_is_answered_with_an_abstention(world: World) -> None
 
 @pytest.mark.guarantee("S4")
 def test_a_note_that_slips_through_the_query_stops_the_reply(world: World) -> None:
-    world.save("Falcon", "The falcon nests here.", by=agent("osprey"))
+    world.save("Falcon", "The falcon nests here in the reeds.", by=agent("osprey"))
     mine = world.save("Mine", "The falcon of heron nests there.")
     assert world.ids("falcon nests") == [mine.id]
     raw = sqlite3.connect(world.root / "home" / "memsvc.db")
@@ -88,13 +88,15 @@ def test_a_note_that_slips_through_the_query_stops_the_reply(world: World) -> No
         "SELECT sc FROM index_terms WHERE sc != '' AND chunk_id IN (SELECT chunk_id FROM index_chunk "
         "JOIN index_entry USING (entry_id) WHERE project = 'heron')"
     ).fetchone()
-    raw.execute("UPDATE index_entry SET scope_key = ?", (key,))
+    change = "(SELECT change + 1 FROM index_state)"  # what did not change is not asked for again
+    raw.execute(f"UPDATE index_entry SET scope_key = ?, change = {change}", (key,))  # noqa: S608 - ours
     raw.execute("UPDATE index_terms SET sc = ?", (token,))
+    raw.execute("UPDATE index_state SET epoch = epoch + 1")  # no process remembers anything of it
     raw.commit()
     raw.close()
     world.save("More", "The heron statement makes the visible set anew.")
     with pytest.raises(RuntimeError, match="outside its scope"):
-        world.ask("falcon nests")
+        world.ask("falcon reeds")
 
 
 QUERIES = [

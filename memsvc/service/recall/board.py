@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from memsvc.index.scoring import STAND_IN, by_owner
 from memsvc.index.values import Lexical
-from memsvc.index.vectors import NO_VECTOR
+from memsvc.index.vectors import FAR, NO_VECTOR
 from memsvc.index.visible import Visible
 
 __all__ = ["Board", "Place"]
 
 TIED = 4
 """Of candidates that are equally good, up to so many times as many as were asked for are kept."""
+JUST_BELOW = 1e-4
 TRUST = 0.004
 """Small: it orders what answers equally well."""
 
@@ -42,6 +43,7 @@ class Board:
         words: float,
     ) -> None:
         self._visible = visible
+        self._lexical = lexical
         self._weight = words
         none = np.full(len(visible.chunk_ids), NO_VECTOR, dtype=np.float32)
         given = none if cosines is None else cosines
@@ -64,7 +66,11 @@ class Board:
 
     def best(self, count: int) -> list[int]:
         """The candidates; of too many equal ones, those with the smallest note ids."""
-        there = np.flatnonzero((self._words > 0) | (self._cosine > NO_VECTOR))
+        compared = self._cosine != FAR  # the others were left out because there are better ones
+        words = (self._words > 0) & compared
+        there = np.flatnonzero(words | (self._cosine > FAR))
+        if len(there) < count:
+            there = np.flatnonzero((self._words > 0) | (self._cosine > NO_VECTOR))
         if len(there) > count:
             least = np.partition(self._score[there], -count)[-count]
             there = there[self._score[there] >= least]
@@ -73,6 +79,22 @@ class Board:
             found = sorted(found, key=self.order)[: TIED * count]
         self._live.update(found)
         return found
+
+    def far(self, positions: Iterable[int]) -> list[int]:
+        """Those of the versions that were not compared, in order."""
+        return sorted({position for position in positions if self._cosine[position] == FAR})
+
+    def compare(self, exact: Mapping[int, NDArray[np.float32]]) -> None:
+        """Take the cosines of all passages of versions that were not compared."""
+        for position, cosines in exact.items():
+            start, end = self._visible.span(position)
+            self.pieces[start:end] = self._first(cosines, self._lexical.by_passage[start:end])
+            self._cosine[position] = cosines.max()
+
+    def successors(self) -> list[int]:
+        """What took the place of versions that count so far."""
+        found = self._visible.successor[sorted(self._live)].tolist()
+        return [position for position in found if position >= 0]
 
     def order(self, position: int) -> tuple[float, str, int]:
         """Sorts positions, best first."""
@@ -137,18 +159,19 @@ class Board:
     def resolve(self) -> None:
         """Versions that only lead on give their score to what took their place.
 
-        Those that are shown as history stand for themselves: who asks what something was at first
-        wants that before what it is now.
+        Those that are shown as history stand for themselves, before what took their place: who asks
+        what something was at first wants that, and what it is now beside it.
         """
         seen = self._visible
         for position in sorted(self._live, key=self.order):
             successor = int(seen.successor[position])
             if seen.seen[position] and not seen.past[position]:
                 continue
-            if successor >= 0 and not seen.seen[position]:
-                before = self._score[successor] if successor in self._live else -np.inf
-                if before < self._score[position]:
-                    self._score[successor] = self._score[position]
+            if successor >= 0:
+                shown = bool(seen.seen[position])
+                least = self._score[position] - (JUST_BELOW if shown else 0.0)
+                if successor not in self._live or self._score[successor] < least:
+                    self._score[successor] = least
                     self._via[successor] = f"replaces {seen.note_ids[position]}"
                 self._live.add(successor)
             if not seen.seen[position]:

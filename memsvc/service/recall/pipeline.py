@@ -35,6 +35,7 @@ from memsvc.service.recall.tuning import DEFAULT, Tuning
 
 __all__ = ["LazyModel", "Recall"]
 
+FEWEST_WORDS = 4
 NEAREST = 5
 """So many notes are named, without their text, when a recall abstains in doubt."""
 DEFAULT_BUDGET = 2_000
@@ -101,7 +102,10 @@ class Recall:
             cosines = None
             if model is not None and reading is not None:
                 asked = replace(
-                    asked, question=weigh(reading, text, words), model_id=model.model_id
+                    asked,
+                    question=weigh(reading, text, words),
+                    model_id=model.model_id,
+                    vector=reading.vector,
                 )
                 cosines = reader.vector(
                     scope,
@@ -124,7 +128,7 @@ class Recall:
             if tuning.abstain:
                 found = good(ranking)
                 why = doubt(scope, connection, seen, question=text, lexical=words, ranking=ranking)
-            hits = _hits(scope, connection, seen, found, request, terms)
+            hits = _hits(scope, connection, seen, found, request, terms, collapse=tuning.collapse)
         _check_scope(scope, hits)
         nearest = [_related(hit) for hit in hits[:NEAREST]] if why else []
         hits = [] if why else hits
@@ -177,6 +181,8 @@ def _hits(
     good: Sequence[Ranked],
     request: RecallRequest,
     terms: Sequence[str],
+    *,
+    collapse: bool,
 ) -> list[Hit]:
     """The best `k` and one more, to know whether there are more; the same words twice count once."""
     wanted = list(good[: 2 * request.k + 1])
@@ -185,16 +191,17 @@ def _hits(
     near = {one.chunk_id + step for one in wanted for step in (0, *AROUND)}
     texts = reader.passages(scope, connection, sorted(near))
     found: list[Hit] = []
-    told: set[tuple[str, str]] = set()
+    told: dict[tuple[str, str], int] = {}
     for one, entry_id in zip(wanted, ids, strict=True):
         first, last = _span(seen, one.position)
         own = {key: text for key, text in texts.items() if first <= key <= last}
         text, cut = snippet(own, one.chunk_id, terms, first=first, last=last)
-        if (about[entry_id].note_id, text) in told:
-            continue
-        told.add((about[entry_id].note_id, text))
         heading = own[one.chunk_id].heading
         hit = _hit(about[entry_id], one, seen, text, cut=cut, heading=heading)
+        again = _told_before(hit, found, told, collapse=collapse)
+        if again is not None:
+            found[again] = _one_of_both(found[again], hit)
+            continue
         if request.detail is Detail.FULL:
             most = request.budget * CHARS_A_TOKEN
             hit = whole(
@@ -205,6 +212,30 @@ def _hits(
         if len(found) > request.k:
             break
     return [hit if request.explain else replace(hit, explain={}) for hit in found]
+
+
+def _told_before(
+    hit: Hit, found: Sequence[Hit], told: dict[tuple[str, str], int], *, collapse: bool
+) -> int | None:
+    """Which earlier hit says the same in the same words: another version of the note, or another
+    note that holds today as it does. Words alone decide: what differs in a number or a name is told.
+    """
+    words = document_terms(hit.text)
+    keys = [(hit.id, hit.text)]
+    if collapse and hit.current and len(words) >= FEWEST_WORDS:
+        keys.append((hit.scope, " ".join(words)))
+    for key in keys:
+        if key in told:
+            return told[key]
+    told.update(dict.fromkeys(keys, len(found)))
+    return None
+
+
+def _one_of_both(first: Hit, again: Hit) -> Hit:
+    """Of two versions of a note the one that holds; of two notes the better, which names the other."""
+    if first.id != again.id:
+        return replace(first, same_as=[*first.same_as, again.id])
+    return replace(again, score=first.score) if again.current and not first.current else first
 
 
 def _span(seen: Visible, position: int) -> tuple[int, int]:

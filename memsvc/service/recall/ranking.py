@@ -27,11 +27,14 @@ LEAST = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question: its `terms` with stop words, and as the model `model_id` read it, if one did."""
+    """A question: its `terms` with stop words, and as the model `model_id` read it, if one did:
+    with its tokens, and as one `vector`.
+    """
 
     terms: frozenset[str]
     question: Question | None = None
     model_id: str = ""
+    vector: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +132,7 @@ class _Ranker:
         if tuning.links and not (named_alone and tuning.exact_names):
             hopped = self._hop(top, close)
         named = self._said(top, close)
+        self._compare(board.successors())
         board.resolve()
         return Ranking(
             hits=[Ranked(**one) for one in board.listed()],
@@ -182,6 +186,21 @@ class _Ranker:
         self._board.score_late(self._mixed(look), look.chunk, words=tuning.words_late)
         return close
 
+    def _compare(self, positions: Iterable[int]) -> None:
+        """Among very many passages not all were compared: do so for those of these versions."""
+        far, asked = self._board.far(positions), self._asked
+        if far and asked.vector is not None:
+            self._board.compare(
+                reader.closer(
+                    self._scope,
+                    self._connection,
+                    self._visible,
+                    far,
+                    model_id=asked.model_id,
+                    query=asked.vector,
+                )
+            )
+
     def _close(self, question: Question, positions: Iterable[int]) -> Close:
         """The best passages of versions, as the model read them."""
         visible = self._visible
@@ -211,6 +230,7 @@ class _Ranker:
         self._pairs = pairs
         if not pairs:
             return False
+        self._compare(other for _, other in pairs)
         question = self._asked.question
         if close is not None and question is not None:
             self._beyond = self._close(question, sorted({other for _, other in pairs}))
