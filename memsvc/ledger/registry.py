@@ -20,15 +20,14 @@ from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import Action, NoteId, ProjectSlug, Status, Trust, VaultName
 
 __all__ = [
+    "at_paths",
     "blocking",
     "count_notes",
     "file_states",
     "find_note",
     "find_version",
-    "gone_at",
     "has_tombstones",
     "named",
-    "note_at",
     "notes_of",
     "operations",
     "path_taken",
@@ -86,32 +85,28 @@ def find_note(connection: Connection, note_id: str) -> NoteRecord | None:
     return _note(row) if row else None
 
 
-def note_at(connection: Connection, vault: VaultName, path: str) -> NoteRecord | None:
-    """The note whose file is at that path and which is not gone."""
+def at_paths(
+    connection: Connection, vault: VaultName, paths: Sequence[str]
+) -> tuple[dict[str, NoteRecord], dict[str, NoteRecord]]:
+    """By path, the notes whose files are there, and those that were last there before their files
+    were deleted outside.
+    """
     table = tables.note
-    row = connection.execute(
-        select(table).where(
-            table.c.vault == vault, table.c.path == path, table.c.status.not_in(_GONE)
+    living: dict[str, NoteRecord] = {}
+    gone: dict[str, NoteRecord] = {}
+    for start in range(0, len(paths), _BATCH):
+        rows = connection.execute(
+            select(table)
+            .where(table.c.vault == vault, table.c.path.in_(list(paths[start : start + _BATCH])))
+            .order_by(table.c.updated_at)
         )
-    ).first()
-    return _note(row) if row else None
-
-
-def gone_at(connection: Connection, vault: VaultName, path: str) -> NoteRecord | None:
-    """The note that was last at that path before its file was deleted outside."""
-    table = tables.note
-    row = connection.execute(
-        select(table)
-        .where(
-            table.c.vault == vault,
-            table.c.path == path,
-            table.c.status == Status.RETRACTED.value,
-            table.c.trash_path == "",
-        )
-        .order_by(table.c.updated_at.desc())
-        .limit(1)
-    ).first()
-    return _note(row) if row else None
+        for row in rows:
+            note = _note(row)
+            if not note.gone:
+                living[note.path] = note
+            elif note.status is Status.RETRACTED and not note.trash_path:
+                gone[note.path] = note
+    return living, gone
 
 
 def unresolved(connection: Connection, vault: VaultName) -> list[NoteRecord]:

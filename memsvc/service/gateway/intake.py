@@ -62,19 +62,21 @@ def take(
     arrival: Arrival,
     *,
     missing: dict[str, FileRecord],
+    known: NoteRecord | None,
+    gone: NoteRecord | None,
 ) -> FileRecord:
     """Take one file in; what is to be remembered of it.
 
-    `missing` are remembered files that are not on disk (a move takes one out). Runs inside the
-    caller's transaction, under the vault's lock.
+    `missing` are remembered files that are not on disk (a move takes one out), `known` is the note
+    whose file is at the path, `gone` the one that was last there. Runs inside the caller's
+    transaction, under the vault's lock.
     """
-    known = registry.note_at(connection, vault.name, arrival.path)
     if known is None:
         known = _moved(connection, vault, arrival, missing)
         if known is not None:
             known = _move(connection, parts, vault, arrival, known)
     if known is None:
-        known = _returned(connection, vault, arrival)
+        known = _returned(connection, vault, arrival, gone)
     if known is None:
         note_id = _adopt(connection, parts, vault, arrival)
     else:
@@ -101,13 +103,15 @@ def _moved(
     return None
 
 
-def _returned(connection: Connection, vault: VaultRecord, arrival: Arrival) -> NoteRecord | None:
+def _returned(
+    connection: Connection, vault: VaultRecord, arrival: Arrival, gone: NoteRecord | None
+) -> NoteRecord | None:
     """A note that was gone and whose file is back: from the trash, a backup, a git checkout."""
     declared = arrival.document.declared_id
     if declared:
         record = registry.find_note(connection, declared)
     else:
-        record = registry.gone_at(connection, vault.name, arrival.path)
+        record = gone
         if record is not None:
             last = registry.find_version(connection, record.note_id, record.version)
             if last is None or last.content_hash != arrival.signature.content_hash:

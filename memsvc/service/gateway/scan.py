@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from memsvc.clock import stamp
 from memsvc.errors import NotFound, StorageFailed, VaultOffline
+from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, VaultRecord
@@ -319,9 +320,19 @@ class Scanner:
             with self._parts.database.write(durable=False) as connection:
                 ledger.set_file_states(connection, vault=vault.name, records=touched)
         if arrivals:
-            with self._parts.database.write() as connection:
+            with self._parts.database.write() as connection, index.together(connection):
+                at = [arrival.path for arrival in arrivals]
+                living, gone = registry.at_paths(connection, vault.name, at)
                 taken = [
-                    take(connection, self._parts, vault, arrival, missing=missing)
+                    take(
+                        connection,
+                        self._parts,
+                        vault,
+                        arrival,
+                        missing=missing,
+                        known=living.get(arrival.path),
+                        gone=gone.get(arrival.path),
+                    )
                     for arrival in arrivals
                 ]
                 ledger.set_file_states(connection, vault=vault.name, records=taken)

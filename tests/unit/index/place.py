@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from memsvc.database import Database
 from memsvc.index import schema, writer
 from memsvc.index.chunks import chunk, embed_text
+from memsvc.index.units import pack
 from memsvc.index.values import ChunkText, Filters, IndexEntry, PassageVector
 from memsvc.index.visible import Visible, visible
 from memsvc.model.identity import Caller, Principal, Scope
@@ -70,8 +71,12 @@ class Place:
         vectors, model_id = {}, ""
         if self.embedder is not None:
             pieces = chunk(entry.body, entry.title)
-            matrix = self.embedder.embed_passages([embed_text(entry.title, one) for one in pieces])
-            vectors, model_id = dict(enumerate(given(matrix))), self.embedder.model_id
+            texts = [embed_text(entry.title, one) for one in pieces]
+            read = zip(texts, self.embedder.read_passages(texts), strict=True)
+            made = (
+                PassageVector(one.vector, pack(text, one.states, one.spans)) for text, one in read
+            )
+            vectors, model_id = dict(enumerate(made)), self.embedder.model_id
         with self.database.write() as connection:
             return writer.put(connection, entry, vectors=vectors, model_id=model_id)
 

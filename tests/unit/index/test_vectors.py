@@ -189,7 +189,6 @@ def test_versions_share_the_vectors_of_what_reads_the_same(filled: Place) -> Non
     assert without_vector(filled) == 0
 
 
-@pytest.mark.guarantee("C5")
 def test_the_vectors_of_a_removed_note_are_overwritten(filled: Place) -> None:
     own = EMBEDDER.embed_passages(["A\nThe falcon nests on the tower."])[0].tobytes()
     other = EMBEDDER.embed_passages(["B\nA heron stands in the reeds."])[0].tobytes()
