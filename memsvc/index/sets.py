@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, compress, islice
 from typing import Any
 
 import numpy as np
@@ -102,17 +103,16 @@ class Rows:
         order = np.concatenate((kept, len(self) + np.arange(len(fresh))))
         if len(fresh) and len(kept) and fresh.entry_id[0] < self.entry_id[kept[-1]]:
             order = order[np.argsort(ids, kind="stable")]
-        appended = len(kept) == len(self) and len(order) == len(self) + len(fresh)
-        appended = appended and bool((order == np.arange(len(order))).all())
+        runs = _runs(order)
         columns: list[Any] = []
         for name in ROW:
             old, new = getattr(self, name), getattr(fresh, name)
             if name in _TEXTS:
                 both = old + new
-                columns.append(both if appended else tuple(map(both.__getitem__, order.tolist())))
+                pieces = [both[start:end] for start, end in runs]
+                columns.append(pieces[0] if len(pieces) == 1 else tuple(chain(*pieces)))
             else:
-                both = np.concatenate((old, new))
-                columns.append(both if appended else both[order])
+                columns.append(np.concatenate((old, new))[order])
         return Rows(*columns)
 
     def extends(self, other: "Rows") -> bool:
@@ -193,9 +193,24 @@ def _passages(
     )
 
 
+def _runs(order: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """The stretches of positions that follow each other, as they come: first and after the last."""
+    if not len(order):
+        return []
+    cuts = np.flatnonzero(np.diff(order) != 1) + 1
+    starts = order[np.concatenate(([0], cuts))]
+    ends = order[np.concatenate((cuts, [len(order)])) - 1] + 1
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
 def _by_note(rows: Rows, size: int) -> dict[str, int]:
     """The seen version of each note from row `size` on; where several hold at once, the newest."""
-    positions = size + np.flatnonzero(rows.standing[size:] == SEEN)
+    seen = rows.standing[size:] == SEEN
+    positions = size + np.flatnonzero(seen)
+    notes = compress(islice(rows.note_id, size, None), seen.tolist())
+    found = dict(zip(notes, positions.tolist(), strict=True))
+    if len(found) == len(positions):  # no note twice
+        return found
     ordered = positions[np.argsort(rows.version[positions], kind="stable")].tolist()
     return {rows.note_id[position]: position for position in ordered}
 
