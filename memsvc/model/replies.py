@@ -120,6 +120,8 @@ class Hit:
     superseded_by: str = ""
     replaces: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    same_as: list[str] = field(default_factory=list)
+    """Other notes that say the same in the same words."""
     start: int = 0
     length: int = 0
     best: int = 0

@@ -175,14 +175,14 @@ def test_the_old_text_of_a_changed_note_leads_to_the_new_one(desk: Desk) -> None
 
 
 @pytest.mark.guarantee("C4")
-def test_history_shows_replaced_notes_marked_and_below_what_replaced_them(desk: Desk) -> None:
+def test_history_shows_replaced_notes_marked_and_beside_what_replaced_them(desk: Desk) -> None:
     desk.place.put("ZNEW", "Due in April after all.", title="Deadline moved", valid_from=FEB)
     desk.place.put(
         "OLD", "The marmalade deadline is in March.", title="Marmalade deadline", valid_to=FEB,
         ended_at=FEB, end_mode="superseded", status=Status.SUPERSEDED, superseded_by="ZNEW",
     )  # fmt: skip
     reply = desk.ask("marmalade deadline march", history=True)
-    assert [(hit.id, hit.current) for hit in reply.hits] == [("ZNEW", True), ("OLD", False)]
+    assert [(hit.id, hit.current) for hit in reply.hits] == [("OLD", False), ("ZNEW", True)]
     assert "NOT CURRENT" in render_recall(reply)
     assert "superseded by: ZNEW" in render_recall(reply)
     assert desk.ids("marmalade deadline march") == ["ZNEW"]
@@ -341,5 +341,5 @@ def test_explain_is_given_when_asked_for(desk: Desk) -> None:
     plain, explained = desk.ask("lunch kitchen"), desk.ask("lunch kitchen", explain=True)
     assert plain.hits[0].explain == {}
     assert plain.explain == {"query": "lunch kitchen"}
-    assert set(explained.hits[0].explain) == {"score", "cosine", "words", "via"}
+    assert set(explained.hits[0].explain) == {"score", "close", "words", "via"}
     assert "lunch=" in str(explained.explain["terms"])

@@ -144,7 +144,8 @@ class Board:
             self._close[position] = one
             self._chunk[position] = chunk[position]
             extra = self._extra.get(position, 0.0)
-            self._score[position] = one + words * self._words[position] + extra
+            known = max(one, STAND_IN * float(self._words[position]))  # words the model cannot read
+            self._score[position] = known + words * float(self._words[position]) + extra
 
     def lift(self, position: int, score: float, *, via: str, chunk_id: int | None) -> None:
         """A version deserves this score because of another, if it has less by itself."""

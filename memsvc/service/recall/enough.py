@@ -23,8 +23,10 @@ ENOUGH = 0.22
 """The least score of an answer after a closer look: no right answer among the best five had less."""
 ENOUGH_WORDS = 0.12
 """The least score of an answer found by words alone: one rare word of a long question. By eye."""
-SHARE = 0.68
-"""An answer has at least this share of the best one's score: no right one among five had less."""
+SHARE, SHARE_LINKED = 0.68, 0.6
+"""An answer has at least this share of the best one's score: no right one among five had less. One
+that a link led to starts from a part of its leader's score.
+"""
 UNHEARD = (10.4, 4.8, 0.18)
 """Weight of names that nobody mentions, and of other words that are nowhere (who describes a thing
 in other words may use a name in passing), and what the first must exceed the second by.
@@ -55,7 +57,7 @@ def good(ranking: Ranking) -> list[Ranked]:
         one
         for one in ranking.hits
         if one.score >= (ENOUGH_WORDS if one.close <= -1.0 else ENOUGH)
-        and one.score >= SHARE * best
+        and one.score >= (SHARE_LINKED if one.via.startswith("linked") else SHARE) * best
     ]
 
 

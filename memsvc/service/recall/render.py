@@ -69,6 +69,8 @@ def render_hit(number: int, hit: Hit, *, several: bool) -> str:
         lines.append(f"    superseded by: {_line(hit.superseded_by, 40)}")
     if hit.replaces:
         lines.append(f"    replaces: {', '.join(_line(one, 40) for one in hit.replaces[:5])}")
+    if hit.same_as:
+        lines.append(f"    also in: {', '.join(_line(one, 40) for one in hit.same_as[:5])}")
     return "\n".join(lines)
 
 
