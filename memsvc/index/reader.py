@@ -162,16 +162,18 @@ def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> 
 
 def names(
     scope: ReadScope, connection: Connection, entry_ids: Sequence[int]
-) -> dict[int, tuple[str, ...]]:
-    """Titles and aliases of versions, by entry id."""
-    found: dict[int, tuple[str, ...]] = {}
+) -> dict[int, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Title and aliases of versions, and their tags, by entry id."""
+    found: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for some in _batches(entry_ids):
         rows = connection.execute(
-            select(entries.c.entry_id, entries.c.title, entries.c.aliases).where(
+            select(entries.c.entry_id, entries.c.title, entries.c.aliases, entries.c.tags).where(
                 entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys_of(scope))
             )
         )
-        found |= {row.entry_id: (row.title, *json.loads(row.aliases)) for row in rows}
+        for row in rows:
+            own = (row.title, *json.loads(row.aliases))
+            found[row.entry_id] = (own, tuple(json.loads(row.tags)))
     return found
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Detail", "pack", "sentences", "unpack"]
+__all__ = ["Details", "pack", "sentences", "unpack"]
 
 MAX_SENTENCES = 24
 MAX_TOKENS = 256
@@ -29,13 +29,31 @@ _END = re.compile(r"[.!?][\"')\]]*\s+|[。！？]|\n+")
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
-    """Unit rows: `sentences`, shape (n, dimension), the whole passage last; `tokens`, shape
-    (m, dimension), whose cosines are estimates from the signs alone.
+class Details:
+    """What is kept of several passages. `sentences` are unit rows, those of passage i from
+    `first[i]` on, its whole text as the last. `bits` are the signs of the tokens' states as 0 and
+    1, those of passage i from `first_token[i]` on; `counts` says how many it has.
     """
 
     sentences: NDArray[np.float32]
-    tokens: NDArray[np.float32]
+    first: NDArray[np.int64]
+    bits: NDArray[np.float32]
+    first_token: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def held(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        """For each passage and each of these states the best cosine with a token, shape
+        (passages, states); an estimate from the signs alone, 0 for a passage without tokens.
+        """
+        found = np.zeros((len(self.counts), len(states)), dtype=np.float32)
+        some = np.flatnonzero(self.counts)
+        if len(some) and len(states):
+            scale = np.float32(SPREAD / np.sqrt(states.shape[1]))
+            asked = np.ascontiguousarray((2.0 * scale) * states.T)  # the signs are 2 * bits - 1
+            products = self.bits @ asked
+            best = np.maximum.reduceat(products, self.first_token[some], axis=0)
+            found[some] = best - scale * states.sum(axis=1)
+        return found
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -68,19 +86,29 @@ def pack(
     )
 
 
-def unpack(packed: bytes, dimension: int) -> Detail:
-    """The rows of `pack`. Raises ValueError for bytes that are not of this dimension."""
-    count, tokens = _HEAD.unpack_from(packed)
-    middle = _HEAD.size + count * dimension
+def unpack(packed: Sequence[bytes], dimension: int) -> Details:
+    """The rows of what `pack` made of passages. Raises ValueError for bytes of another dimension."""
     width = (dimension + 7) // 8
-    if len(packed) != middle + tokens * width:
-        raise ValueError("a stored reading does not fit the model's dimension")
-    rows = np.frombuffer(packed, np.int8, count * dimension, _HEAD.size)
-    matrix = rows.reshape(count, dimension).astype(np.float32)
+    heads = [_HEAD.unpack_from(one) for one in packed]
+    rows, bits = [], []
+    for one, (count, tokens) in zip(packed, heads, strict=True):
+        middle = _HEAD.size + count * dimension
+        if len(one) != middle + tokens * width:
+            raise ValueError("a stored reading does not fit the model's dimension")
+        rows.append(one[_HEAD.size : middle])
+        bits.append(one[middle:])
+    counts = np.array([count for count, _ in heads], dtype=np.int64)
+    tokens_of = np.array([tokens for _, tokens in heads], dtype=np.int64)
+    matrix = np.frombuffer(b"".join(rows), np.int8).reshape(-1, dimension).astype(np.float32)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
-    bits = np.frombuffer(packed, np.uint8, tokens * width, middle).reshape(tokens, width)
-    signs = np.unpackbits(bits, axis=1, count=dimension).astype(np.float32) * 2.0 - 1.0
-    return Detail(matrix, signs * np.float32(SPREAD / np.sqrt(dimension)))
+    signs = np.frombuffer(b"".join(bits), np.uint8).reshape(-1, width)
+    return Details(
+        matrix,
+        np.cumsum(counts) - counts,
+        np.unpackbits(signs, axis=1, count=dimension).astype(np.float32),
+        np.cumsum(tokens_of) - tokens_of,
+        tokens_of,
+    )
 
 
 def _has_letter(piece: str) -> bool:

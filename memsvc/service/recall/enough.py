@@ -139,6 +139,6 @@ def _apart(
     ids = np.concatenate([visible.chunk_ids[start:end] for start, end in spans]).tolist()
     texts = [one.text for one in reader.passages(scope, connection, ids).values()]
     entries = [int(visible.entry_ids[at]) for at in sorted(together)]
-    for names in reader.names(scope, connection, entries).values():
+    for names, _ in reader.names(scope, connection, entries).values():
         texts += names
     return not any(wanted in " ".join(text.casefold().split()) for text in texts)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memsvc.embedding.protocol import Reading
 from memsvc.index.analyse import document_terms, query_terms
-from memsvc.index.units import Detail, unpack
+from memsvc.index.units import unpack
 from memsvc.index.values import Lexical
 
 __all__ = ["Close", "Look", "Question", "closest", "weigh"]
@@ -93,22 +93,16 @@ class Close:
     def __init__(self, question: Question, packed: Mapping[int, Mapping[int, bytes]]) -> None:
         """`packed` holds details by position of the version and id of the passage."""
         self._question = question
-        dimension = question.states.shape[1]
         self._owner: list[int] = []
         self._chunk: list[int] = []
-        details: list[Detail] = []
+        blobs: list[bytes] = []
         for position, passages in packed.items():
             for chunk_id, blob in passages.items():
                 self._owner.append(position)
                 self._chunk.append(chunk_id)
-                details.append(unpack(blob, dimension))
-        self._sentences, self._first = _stacked([one.sentences for one in details], dimension)
-        self._held = np.zeros((len(details), len(question.states)), dtype=np.float32)
-        tokens, first = _stacked([one.tokens for one in details], dimension)
-        some = [at for at, one in enumerate(details) if len(one.tokens)]
-        if some:
-            products = tokens @ question.states.T
-            self._held[some] = np.maximum.reduceat(products, first[some], axis=0)
+                blobs.append(blob)
+        self._details = unpack(blobs, question.states.shape[1])
+        self._held = self._details.held(question.states)
 
     def held(self) -> dict[int, NDArray[np.float32]]:
         """For each version, each token's best cosine with its passages."""
@@ -125,8 +119,8 @@ class Close:
         """
         if not self._owner:
             return Look({}, {}, {})
-        products = self._sentences @ self._question.pooled(weights)
-        meaning = np.maximum.reduceat(products, self._first)
+        products = self._details.sentences @ self._question.pooled(weights)
+        meaning = np.maximum.reduceat(products, self._details.first)
         tokens = self._held @ weights
         both = meaning + late * tokens
         meanings: dict[int, float] = {}
@@ -147,12 +141,3 @@ def closest(pieces: NDArray[np.float64], *, most: int) -> list[int]:
         return list(range(len(pieces)))
     best = np.argsort(-pieces, kind="stable")[:most]
     return sorted(best.tolist())
-
-
-def _stacked(
-    parts: Sequence[NDArray[np.float32]], dimension: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The rows of all parts, and where each part begins."""
-    sizes = np.array([len(part) for part in parts], dtype=np.int64)
-    rows = np.concatenate(parts) if parts else np.zeros((0, dimension), dtype=np.float32)
-    return rows, np.cumsum(sizes) - sizes

@@ -220,7 +220,7 @@ def _told_before(
     """Which earlier hit says the same in the same words: another version of the note, or another
     note that holds today as it does. Words alone decide: what differs in a number or a name is told.
     """
-    words = document_terms(hit.text)
+    words = hit.text.casefold().split()
     keys = [(hit.id, hit.text)]
     if collapse and hit.current and len(words) >= FEWEST_WORDS:
         keys.append((hit.scope, " ".join(words)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +147,7 @@ class _Ranker:
         weights, common = self._lexical.weights, self._lexical.common
         board, tuning = self._board, self._tuning
         passages = {position: board.passage(position) for position in positions}
-        held = reader.held(self._scope, self._connection, list(passages.values()))
+        held = reader.held(self._scope, self._connection, list(passages.values())) if common else {}
         names = reader.names(
             self._scope,
             self._connection,
@@ -154,16 +155,18 @@ class _Ranker:
         )
         found: dict[int, float] = {}
         for position, chunk_id in passages.items():
-            above, text = held.get(chunk_id, (frozenset[str](), {}))
-            board.add_words(
-                position,
-                sum(weights[term] for term in common if term in above or term in text),
-            )
+            own, tags = names.get(int(self._visible.entry_ids[position]), ((), ()))
+            above = {term for name in (*own, *tags) for term in _terms_of(name)}
+            if common:
+                _, text = held.get(chunk_id, (frozenset[str](), {}))
+                board.add_words(
+                    position,
+                    sum(weights[term] for term in common if term in above or term in text),
+                )
             title = sum(weight for term, weight in weights.items() if term in above)
             found[position] = title
             if not title:
                 continue
-            own = names.get(int(self._visible.entry_ids[position]), ())
             name = next((name for name in own if self._names(name)), "")
             board.add(position, title * (tuning.title + (tuning.mention if name else 0.0)))
             if name and title > max(found.get(self._named[0], 0.0) if self._named else 0.0, LEAST):
@@ -174,8 +177,8 @@ class _Ranker:
         return found
 
     def _names(self, name: str) -> bool:
-        terms = document_terms(name)
-        return bool(terms) and all(term in self._asked.terms for term in terms)
+        terms = _terms_of(name)
+        return bool(terms) and terms <= self._asked.terms
 
     def _look_closer(self, positions: Sequence[int]) -> Close | None:
         question, tuning = self._asked.question, self._tuning
@@ -233,7 +236,7 @@ class _Ranker:
         self._compare(other for _, other in pairs)
         question = self._asked.question
         if close is not None and question is not None:
-            self._beyond = self._close(question, sorted({other for _, other in pairs}))
+            self._beyond = self._close(question, sorted({other for _, other in pairs} - set(top)))
         for leader in leaders:
             others = [other for first, other in pairs if first == leader]
             if others:
@@ -269,8 +272,9 @@ class _Ranker:
         total = float(weights.sum())
         if total <= 0.0:
             return {}, {}
-        look = beyond.look(weights / total, late=self._tuning.tokens)
-        return self._mixed(look), look.chunk
+        near = close.look(weights / total, late=self._tuning.tokens)
+        far = beyond.look(weights / total, late=self._tuning.tokens)
+        return self._mixed(near) | self._mixed(far), {**near.chunk, **far.chunk}
 
     def _said(self, top: Sequence[int], close: Close | None) -> Named | None:
         """What is said of the note that the question names; None if it names none."""
@@ -281,7 +285,7 @@ class _Ranker:
         question = self._asked.question
         if question is None or close is None:
             return known
-        own = frozenset(document_terms(name))
+        own = _terms_of(name)
         weights = question.without(own)
         total = float(weights.sum())
         if total <= LEAST:
@@ -325,3 +329,8 @@ class _Ranker:
             if at < len(holders) and holders[at] == position:
                 found.add(term)
         return found
+
+
+@lru_cache(maxsize=16_384)
+def _terms_of(name: str) -> frozenset[str]:
+    return frozenset(document_terms(name))
