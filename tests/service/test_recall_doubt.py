@@ -1,0 +1,99 @@
+"""Recall says that it does not know, why, and what comes nearest."""
+
+from pathlib import Path
+
+import pytest
+
+from memsvc.service.recall.names import phrases, words_of
+from memsvc.service.recall.render import render_recall
+from tests.fakes import FakeEmbedder
+from tests.service.recalling import Desk
+
+
+@pytest.fixture(params=["words", "meaning"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    embedder = FakeEmbedder() if request.param == "meaning" else None
+    desk = Desk(tmp_path / "memsvc.db", embedder=embedder)
+    people = ("Greta Lindqvist", "Hollis Carrow", "Marit Quintanar")
+    for number, name in enumerate(people):
+        desk.place.put(f"P{number}", f"{name} joined the lab in 201{number}.", title=name)
+    for number, name in enumerate(("Kestrel", "Heron")):
+        desk.place.put(
+            f"J{number}", f"Project {name} is led by {people[number]}.", title=f"Project {name}"
+        )
+    return desk
+
+
+def test_a_name_that_occurs_nowhere_is_said_to_be_unknown_and_a_known_one_is_found(
+    desk: Desk,
+) -> None:
+    known = desk.ask("In what year did Greta Lindqvist join the lab?")
+    assert (known.abstained, known.hits[0].id) == (False, "P0")
+    reply = desk.ask("In what year did Kasimir Ibarrondo join the lab?")
+    assert reply.abstained
+    assert reply.hits == []
+    assert "“Kasimir”, “Ibarrondo”" in reply.reason
+    assert desk.ask("By whom is Project Kestrel led?").hits[0].id == "J0"
+    assert "“Albatross”" in desk.ask("Who leads Project Albatross?").reason
+
+
+def test_a_name_whose_parts_occur_apart_is_said_to_be_unknown(desk: Desk) -> None:
+    reply = desk.ask("In what year did Hollis Quintanar join the lab?")
+    assert reply.abstained
+    assert "the parts of “Hollis Quintanar” occur" in reply.reason
+    assert not desk.ask("In what year did Hollis Carrow join the lab?").abstained
+
+
+def test_an_abstaining_reply_names_what_comes_nearest_without_its_text(desk: Desk) -> None:
+    reply = desk.ask("In what year did Hollis Quintanar join the lab?")
+    assert {one.id for one in reply.nearest} >= {"P1", "P2"}
+    text = render_recall(reply)
+    assert "nearest: Hollis Carrow · id P1" in text
+    assert "joined the lab in" not in text
+    small = desk.ask("In what year did Hollis Quintanar join the lab?", budget=60)
+    assert desk.lazy.count_tokens(render_recall(small)) <= 60
+
+
+def test_what_is_not_said_of_a_named_note_is_doubted_and_what_is_said_is_found(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=FakeEmbedder(synonyms=[("boss", "led")]))
+    for number, name in enumerate(("Kestrel", "Heron", "Osprey", "Plover")):
+        desk.place.put(
+            f"J{number}",
+            f"Project {name} is led by somebody. The tower of {name} is old.",
+            title=f"Project {name}",
+        )
+    asked = desk.ask("Who is the boss of Project Kestrel?")
+    assert (asked.abstained, asked.hits[0].id) == (False, "J0")
+    reply = desk.ask("Under which licence was Project Kestrel published?")
+    assert reply.abstained
+    assert "“Project Kestrel” is there" in reply.reason
+    assert "read it (id J0)" in reply.reason
+    assert reply.nearest[0].id == "J0"
+    assert not desk.ask("Project Kestrel").abstained
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who leads project albatross",  # no capitals: nothing tells that it is a name
+        "Wer leitet die Dokumentation?",  # a language that capitalises nouns
+        "What Is The Leader Of Project Albatross",  # a title
+        "which VHF channel is led by somebody",  # a kind of thing
+    ],
+)
+def test_capitals_that_tell_nothing_raise_no_doubt(desk: Desk, question: str) -> None:
+    assert "mentions" not in desk.ask(question).reason
+    assert "“Albatross”" in desk.ask("Who leads Project Albatross?").reason
+
+
+def test_names_are_words_with_capitals_marks_or_digits() -> None:
+    question = "Does Greta's gpt-4o run on lazy_wombat or on the node of Marit Quintanar in 2026?"
+    words = words_of(question)
+    assert [word.text for word in words if word.name] == [
+        "Greta", "gpt-4o", "lazy_wombat", "Marit", "Quintanar",
+    ]  # fmt: skip
+    assert [[word.text for word in some] for some in phrases(words, question)] == [
+        ["Marit", "Quintanar"]
+    ]
