@@ -1,6 +1,7 @@
 """How fast memsvc is: start, save, recall, bulk index, memory, bytes. Prints a table and JSON.
 
 Usage: python -m bench.speed [--notes 1000 10000] [--large] [--json FILE] [--saves 100] [--recalls 200]
+       python -m bench.speed --scale [--passages 100000 1000000] [--json FILE]
 
 Everything but the bulk index goes through a real `memsvc mcp` process and the SDK's client.
 """
@@ -23,6 +24,7 @@ from mcp.client import Client
 from rich.console import Console
 from rich.table import Table
 
+from bench import scale
 from bench.corpus import Corpus, make_corpus, write_corpus
 from memsvc.bootstrap import open_service
 from memsvc.embedding.loader import LazyEmbedder
@@ -35,6 +37,9 @@ LARGE = 100_000
 
 def main() -> None:
     arguments = _arguments()
+    if arguments.scale:
+        scale.run(arguments.passages, json_file=arguments.json)
+        return
     sizes = [*arguments.notes, *([LARGE] if arguments.large else [])]
     rows = [measure(size, saves=arguments.saves, recalls=arguments.recalls) for size in sizes]
     table = Table(title="memsvc speed", show_lines=False)
@@ -55,6 +60,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--large", action="store_true", help="also 100,000 notes")
+    parser.add_argument("--scale", action="store_true", help="recall among very many passages")
+    parser.add_argument("--passages", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--saves", type=int, default=100)
     parser.add_argument("--recalls", type=int, default=200)
     parser.add_argument("--json", default="", help="also write the result to this file")
@@ -73,7 +80,7 @@ def measure(size: int, *, saves: int, recalls: int) -> dict[str, Any]:
         row["start to tools/list, ms, un-indexed vault"] = asyncio.run(_start(home))
         row |= _bulk(home, corpus)
         row |= asyncio.run(_verbs(home, corpus, saves=saves, recalls=recalls))
-        row["database MB"] = round(_bytes(home) / 1e6, 1)
+        row["database and vectors MB"] = round(_bytes(home) / 1e6, 1)
         return row
     finally:
         shutil.rmtree(folder)
@@ -221,7 +228,8 @@ def _pair(values: list[float]) -> str:
 
 
 def _bytes(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.glob("memsvc.db*"))
+    files = [*home.glob("memsvc.db*"), *home.glob("vectors/*")]
+    return sum(file.stat().st_blocks * 512 for file in files)
 
 
 if __name__ == "__main__":
