@@ -18,7 +18,7 @@ from memsvc.index.schema import chunks, entries, links, terms, vectors
 from memsvc.index.scoring import WORDS, by_owner, fuse, idf
 from memsvc.index.sqlite_fts import scope_token
 from memsvc.index.values import Filters, Held, Lexical, Part, Passage, QueryModel, Shown
-from memsvc.index.vectors import NO_VECTOR, cosines
+from memsvc.index.vectors import NO_VECTOR, cosines, middle
 from memsvc.index.visible import Visible, keys_of, visible
 from memsvc.model.catalogue import CatalogueNote
 from memsvc.model.identity import Scope
@@ -376,9 +376,13 @@ def similar(
     title: str,
     body: str,
     embedder: QueryModel | None,
+    note_id: str = "",
     limit: int = 4,
 ) -> list[Related]:
-    """Active notes close to a text in meaning or words, closest first; weak ones are left out."""
+    """Active notes close to a text in meaning or words, closest first; weak ones are left out.
+
+    If it is the text of the note `note_id`, the vectors of its passages serve for the meaning.
+    """
     seen = visible(scope, connection, Filters(now=""))
     text = f"{title}\n{body[:QUERY_CHARS]}".strip()
     if not len(seen) or not text:
@@ -386,8 +390,12 @@ def similar(
     words = lexical(scope, connection, seen, query_terms(text))
     close = np.full(len(seen), NO_VECTOR, dtype=np.float32)
     query = None
-    with suppress(ModelUnavailable):  # then by words alone
-        query = embedder.embed_query(text) if embedder is not None else None
+    if embedder is not None and note_id in seen.by_note:
+        start, end = seen.span(seen.by_note[note_id])
+        query = middle(connection, embedder.model_id, seen.chunk_ids[start:end])
+    if embedder is not None and query is None:
+        with suppress(ModelUnavailable):  # then by words alone
+            query = embedder.embed_query(text)
     if embedder is not None and query is not None:
         pieces = vector(
             scope, connection, seen, model_id=embedder.model_id, query=query, words=words

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from memsvc.index.vectorfile import Mapped, VectorFile
 from memsvc.index.vectorstore import file_of
 
-__all__ = ["EXACT", "FAR", "NO_VECTOR", "cosines"]
+__all__ = ["EXACT", "FAR", "NO_VECTOR", "cosines", "middle"]
 
 NO_VECTOR = np.float32(-2.0)
 """Stands for the cosine of a passage that the model has not read."""
@@ -61,6 +61,23 @@ def cosines(
     if "memsvc_begin" not in connection.get_execution_options():
         places.read_new(connection, row.file_id)
     return places.compare(chunk_ids, query, bonus=bonus, rows=row.rows)
+
+
+def middle(
+    connection: Connection, model_id: str, chunk_ids: NDArray[np.int64]
+) -> NDArray[np.float32] | None:
+    """The unit vector in the middle of those of some passages; None if the model read none."""
+    held = file_of(connection, model_id)
+    if held is None:
+        return None
+    row, file = held
+    places = _places((row.file_id, row.generation), file)
+    if "memsvc_begin" not in connection.get_execution_options():
+        places.read_new(connection, row.file_id)
+    found = places.vectors(chunk_ids, row.rows)
+    total: NDArray[np.float32] = found.sum(axis=0)
+    length = float(np.linalg.norm(total)) if len(found) else 0.0
+    return total / np.float32(length) if length else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +147,14 @@ class _Places:
                 while len(self._found) > REMEMBERED:
                     self._found.popitem(last=False)
         return places, there
+
+    def vectors(self, chunk_ids: NDArray[np.int64], rows: int) -> NDArray[np.float32]:
+        """The vectors of those passages that have one."""
+        mapped = self._map(rows)
+        if mapped is None:
+            return np.zeros((0, 0), dtype=np.float32)
+        places, there = self._of(chunk_ids, mapped.count)
+        return mapped.copy(places[there])
 
     def compare(
         self,

@@ -187,6 +187,7 @@ class MemoryService(Stewardship, ModelDesk):
                 title=request.title,
                 body=request.body,
                 embedder=self._embedder.ready(),
+                note_id=reply.id,
             )
         others = [one for one in close if one.id != reply.id and one.id not in reply.superseded]
         return replace(reply, similar=others[:3])

@@ -3,7 +3,9 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from memsvc.index import postings as module
@@ -212,6 +214,26 @@ def test_vectors_of_a_transaction_that_fails_are_not_remembered(filled: Place) -
             "Z": pytest.approx(0.0, abs=0.4),
         }
         assert close(connection, "Z\nAnother note.")["Z"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_similar_notes_of_an_indexed_one_cost_no_further_run_of_the_model(filled: Place) -> None:
+    filled.put("T", "The falcon nests on a tower.", title="Falcon")
+
+    class Asleep(FakeEmbedder):
+        def embed_query(self, text: str) -> NDArray[np.float32]:
+            raise AssertionError(text)
+
+    def names(note_id: str, embedder: FakeEmbedder) -> list[str]:
+        with filled.database.read() as connection:
+            found = reader.similar(
+                reading(scope()), connection, title="Falcon", body="The falcon nests on a tower.", embedder=embedder, note_id=note_id,
+            )  # fmt: skip
+        return sorted(one.id for one in found)
+
+    assert names("T", Asleep()) == ["A", "T"]
+    assert names("", EMBEDDER) == ["A", "T"]
+    with pytest.raises(AssertionError):
+        names("", Asleep())
 
 
 def test_similar_notes_are_named_and_unlike_ones_are_not(filled: Place) -> None:
