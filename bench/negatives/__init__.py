@@ -1,0 +1,1 @@
+"""Negative classes: what recall must never show, probed with a positive control beside each."""
