@@ -124,6 +124,17 @@ def test_removed_inserted_and_moved_events_are_found(world: World, how: str) -> 
     assert not any("guard" in one for one in found), "it is the events that must give it away"
 
 
+@pytest.mark.guarantee("A2")
+def test_an_event_changed_together_with_its_own_hash_no_longer_leads_to_the_next(
+    world: World,
+) -> None:
+    with behind_the_back(database(world)) as raw:
+        raw.execute("UPDATE audit_event SET reason = 'another' WHERE seq = 3")
+        row = dict(raw.execute("SELECT * FROM audit_event WHERE seq = 3").fetchone())
+        raw.execute("UPDATE audit_event SET hash = ? WHERE seq = 3", (event_hash(row),))
+    assert problems(world) == ["event 4 does not follow event 3"]
+
+
 @pytest.mark.guarantee("A1", "A2")
 @pytest.mark.parametrize("name", ["audit_event_no_update", "audit_event_no_delete"])
 @pytest.mark.parametrize("how", ["dropped", "emptied", "never"])
@@ -405,7 +416,7 @@ def test_an_export_is_whole_proves_the_chain_and_holds_no_text_of_a_note(world: 
     assert head == world.service.audit_verify()["head"]
     told = repr(exported).lower()
     assert note.id.lower() in told
-    for word in ("quillwort", "ferry", "ada quill", "6544", "3 march"):
+    for word in ("quillwort", "ferry", "ada quill", "heron port", "3 march"):
         assert word not in told
 
 

@@ -222,12 +222,16 @@ def test_lines_that_later_commits_changed_or_merged_in_are_all_read(vault: Path)
     anchor_git.commit(vault, "theirs.jsonl", made(7))
     git(vault, "checkout", "-q", "main")
     anchor_git.commit(vault, NAME, made(4))
-    git(vault, "merge", "-q", "--no-edit", "side")
+    git(vault, "merge", "-q", "--no-commit", "side")
+    with (vault / FILE).open("a") as stream:
+        stream.write(made(5).line() + "\n")
+    git(vault, "add", ".")
+    git(vault, "commit", "-qm", "merged, with a line of its own")
     (vault / FILE).write_text(made(4).line() + "\nspoilt\n", "utf-8")
     git(vault, "commit", "-qam", "rewritten")
     git(vault, "rm", "-q", f"{anchor_git.FOLDER}/theirs.jsonl")
     git(vault, "commit", "-qm", "removed")
     found = anchor_git.committed(vault)
     assert found is not None
-    assert {one.seq for one in found.anchors} == {3, 4, 7}
+    assert {one.seq for one in found.anchors} == {3, 4, 5, 7}
     assert len(found.problems) == 1
