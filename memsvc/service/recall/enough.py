@@ -14,7 +14,7 @@ from memsvc.index import reader
 from memsvc.index.values import Lexical
 from memsvc.index.visible import Visible
 from memsvc.scope.proof import ReadScope
-from memsvc.service.recall.names import Word, phrases, words_of
+from memsvc.service.recall.names import Word, is_acronym, phrases, words_of
 from memsvc.service.recall.ranking import Ranked, Ranking
 
 __all__ = ["Doubt", "doubt", "good"]
@@ -37,7 +37,8 @@ speaks for it that other notes are closer, and where the doubt begins.
 """
 LOOKED_THROUGH = 20
 """Notes that hold every part of a name are read for the whole name, up to so many."""
-PASSAGES = 40
+PASSAGES = 400
+"""Passages of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ def _unheard(words: Sequence[Word], lexical: Lexical) -> list[str]:
         return []
     name_weight, other_weight, least = UNHEARD
     share = sum(lexical.weights.get(word.term, 0.0) for word in names) / total
-    others = sum(lexical.weights.get(word.term, 0.0) for word in nowhere if not word.name) / total
+    rest = [word for word in nowhere if not word.name and not is_acronym(word.text)]
+    others = sum(lexical.weights.get(word.term, 0.0) for word in rest) / total
     if name_weight * share - other_weight * others < least:
         return []
     return list(dict.fromkeys(word.text for word in names))
@@ -134,7 +136,7 @@ def _apart(
         return False
     wanted = " ".join(word.text for word in phrase).casefold()
     spans = [visible.span(at) for at in sorted(together)]
-    if any(end - start > PASSAGES for start, end in spans):
+    if sum(end - start for start, end in spans) > PASSAGES:
         return False
     ids = np.concatenate([visible.chunk_ids[start:end] for start, end in spans]).tolist()
     texts = [one.text for one in reader.passages(scope, connection, ids).values()]

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 from memsvc.index.analyse import STOP_WORDS, query_terms
 
-__all__ = ["Word", "phrases", "words_of"]
+__all__ = ["Word", "is_acronym", "phrases", "words_of"]
 
 _WORD = re.compile(r"\w[\w\-./#'’+]*")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
 _MARKED = re.compile(r"[a-z][A-Z]|\w_\w|\d")
 _SENTENCE_END = ".?!:"
 _ACRONYM = 5
-"""A short word in capitals names a kind of thing (IP, VHF) more often than one thing."""
-_MOSTLY = 0.6
-"""Where more words than this begin with a capital, capitals tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +34,9 @@ def words_of(question: str) -> list[Word]:
     """
     matches = list(_WORD.finditer(question))
     flat = [_bare(match.group()) for match in matches]
-    english = any(text.lower() in STOP_WORDS for text in flat)
-    telling = [text for text in flat if text.lower() not in STOP_WORDS]
-    capital = sum(text[:1].isupper() for text in telling)
-    capitals = english and capital <= max(_MOSTLY * len(telling), 2)
+    said_anyway = [text for text in flat if text.lower() in STOP_WORDS]
+    titled = any(text[:1].isupper() and text != "I" for text in said_anyway[1:])
+    capitals = bool(said_anyway) and not titled
     found = []
     for match, text in zip(matches, flat, strict=True):
         terms = query_terms(text)
@@ -75,6 +71,13 @@ def _bare(word: str) -> str:
 def _is_name(text: str, *, first: bool, capitals: bool) -> bool:
     if _MARKED.search(text):
         return not text.isdigit()
-    if text.isupper() and text.isalpha() and len(text) <= _ACRONYM:
+    if is_acronym(text):
         return False
     return capitals and text[:1].isupper() and not first
+
+
+def is_acronym(text: str) -> bool:
+    """Whether a word is a short run of capitals: it names a kind of thing (IP, VHF) more often than
+    one thing, and says as little when nobody mentions it.
+    """
+    return text.isupper() and text.isalpha() and len(text) <= _ACRONYM
