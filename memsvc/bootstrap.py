@@ -3,6 +3,7 @@
 from memsvc.clock import Clock, SystemClock
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
+from memsvc.embedding.reranking import LazyReranker
 from memsvc.errors import Misconfigured
 from memsvc.ids import NewId, new_ulid
 from memsvc.ledger import registry
@@ -57,7 +58,12 @@ def open_service(
         database=database,
         clock=time,
         gateway=Gateway(parts),
-        recall=Recall(database=database, embedder=model, clock=time),
+        recall=Recall(
+            database=database,
+            embedder=model,
+            clock=time,
+            reranker=LazyReranker(settings.reranker, models=home.models),
+        ),
         embedder=model,
         default_vault=default,
     )

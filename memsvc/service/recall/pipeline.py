@@ -30,6 +30,7 @@ from memsvc.service.recall.late import weigh
 from memsvc.service.recall.question import filters_of
 from memsvc.service.recall.ranking import Asked, Ranked, Ranking, rank
 from memsvc.service.recall.render import shown_query
+from memsvc.service.recall.reranked import RERANKED, LazyRerankers, reranked
 from memsvc.service.recall.snippet import AROUND, snippet, whole
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 
@@ -70,8 +71,16 @@ class LazyModel(Protocol):
 class Recall:
     """Answers questions from what a proven scope may see."""
 
-    def __init__(self, *, database: Database, embedder: LazyModel, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        embedder: LazyModel,
+        clock: Clock,
+        reranker: LazyRerankers | None = None,
+    ) -> None:
         self._database = database
+        self._reranker = reranker
         self._embedder = embedder
         self._clock = clock
 
@@ -91,6 +100,9 @@ class Recall:
         begun = time.perf_counter()
         filters = filters_of(request, stamp(self._clock.now()))
         terms = query_terms(request.query)
+        most = request.k + 1
+        if self._reranker is not None and self._reranker.wanted:
+            most = max(most, RERANKED)
         model = self._embedder.ready() if terms and tuning.vector else None
         text = request.query[:QUERY_CHARS]
         reading = None if model is None else _read(model, text)
@@ -128,8 +140,13 @@ class Recall:
             if tuning.abstain:
                 found = good(ranking)
                 why = doubt(scope, connection, seen, question=text, lexical=words, ranking=ranking)
-            hits = _hits(scope, connection, seen, found, request, terms, collapse=tuning.collapse)
+            hits = _hits(
+                scope, connection, seen, found, request, terms, most=most, collapse=tuning.collapse
+            )
         _check_scope(scope, hits)
+        rerank = ""
+        if self._reranker is not None and hits and not why:
+            hits, rerank = reranked(hits, text, self._reranker)
         nearest = [_related(hit) for hit in hits[:NEAREST]] if why else []
         hits = [] if why else hits
         reply = RecallReply(
@@ -139,7 +156,8 @@ class Recall:
             hits=hits[: request.k],
             coverage=Coverage(
                 scopes=[str(one) for one in scope.scopes],
-                arms=self._arms(ranking, asked=bool(terms), with_model=cosines is not None),
+                arms=self._arms(ranking, asked=bool(terms), with_model=cosines is not None)
+                | ({"rerank": rerank} if rerank else {}),
                 withheld=dict(seen.withheld),
                 indexed=len(seen.by_note),
                 waiting=waiting,
@@ -182,10 +200,13 @@ def _hits(
     request: RecallRequest,
     terms: Sequence[str],
     *,
+    most: int,
     collapse: bool,
 ) -> list[Hit]:
-    """The best `k` and one more, to know whether there are more; the same words twice count once."""
-    wanted = list(good[: 2 * request.k + 1])
+    """The best `most`, which is more than `k`, so that a reply can tell whether there are more; the
+    same words twice count once.
+    """
+    wanted = list(good[: 2 * most])
     ids = [int(seen.entry_ids[one.position]) for one in wanted]
     about = reader.shown(scope, connection, ids)
     near = {one.chunk_id + step for one in wanted for step in (0, *AROUND)}
@@ -203,13 +224,13 @@ def _hits(
             found[again] = _one_of_both(found[again], hit)
             continue
         if request.detail is Detail.FULL:
-            most = request.budget * CHARS_A_TOKEN
+            room = request.budget * CHARS_A_TOKEN
             hit = whole(
                 hit,
-                reader.part_of(scope, connection, entry_id, chunk_id=one.chunk_id, most=most),
+                reader.part_of(scope, connection, entry_id, chunk_id=one.chunk_id, most=room),
             )
         found.append(hit)
-        if len(found) > request.k:
+        if len(found) >= most:
             break
     return [hit if request.explain else replace(hit, explain={}) for hit in found]
 
