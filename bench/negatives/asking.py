@@ -12,7 +12,17 @@ from memsvc.model.requests import HistoryRequest, ReadRequest, RecallRequest
 from memsvc.model.vocabulary import Detail, Kind
 from memsvc.service.recall.tuning import Tuning
 
-__all__ = ["BRIEFLY", "LASTING", "WAYS", "Way", "found", "problems_of", "seen_in", "verb_problems"]
+__all__ = [
+    "BRIEFLY",
+    "LASTING",
+    "RANKED",
+    "WAYS",
+    "Way",
+    "found",
+    "problems_of",
+    "seen_in",
+    "verb_problems",
+]
 
 _ECHOES = ("query", "terms")
 """Parts of `explain` that repeat the question."""
@@ -51,13 +61,21 @@ _HISTORY = Way(name="history", reads=frozenset({"history"}))
 _AS_OF = Way(name="as of then", reads=frozenset({"as_of"}), then=True)
 _KNOWN = Way(name="known then", reads=frozenset({"known_at"}), then=True)
 
-BRIEFLY = (_DEFAULT,)
-LASTING = (_DEFAULT, _WEAKEST, _HISTORY, _AS_OF, _KNOWN)
+_FILTERS = Way(name="filters", base=replace(_MOST, kinds=(Kind.FACT,), tags=(TAG,)))
+
+BRIEFLY = (replace(_DEFAULT, wordings=False),)
+LASTING = (*BRIEFLY, _WEAKEST, _HISTORY, _AS_OF, _KNOWN)
+RANKED = (_DEFAULT, _WEAKEST, _HISTORY, _KNOWN, _FILTERS)
+"""Enough where only the ranking differs: what may be seen is decided without the model."""
 WAYS = (
-    *LASTING,
+    _DEFAULT,
+    _WEAKEST,
+    _HISTORY,
+    _AS_OF,
+    _KNOWN,
+    _FILTERS,
     Way(name="full", base=replace(_MOST, detail=Detail.FULL)),
     Way(name="no links", tuning=replace(_UNJUDGED, links=False)),
-    Way(name="filters", base=replace(_MOST, kinds=(Kind.FACT,), tags=(TAG,))),
     Way(name="as of now", reads=frozenset({"as_of"})),
     Way(name="known now", reads=frozenset({"known_at"})),
     Way(name="history as of then", reads=frozenset({"history", "as_of"}), then=True),

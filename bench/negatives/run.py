@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.negatives.asking import (
     BRIEFLY,
     LASTING,
+    RANKED,
     WAYS,
     Way,
     found,
@@ -35,7 +36,7 @@ from bench.negatives.tally import Tally
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 
-__all__ = ["BUILDERS", "PHASES", "SEED", "Builder", "Phase", "run_arm"]
+__all__ = ["BUILDERS", "MODEL_PHASES", "PHASES", "SEED", "Builder", "Phase", "run_arm"]
 
 SEED = 20_261_130
 
@@ -72,6 +73,12 @@ PHASES = (
     Phase("restarted", House.restart, BRIEFLY, controls=False),
     Phase("reindexed", House.reindex, LASTING),
 )
+MODEL_PHASES = (
+    Phase("as made", House.settle, RANKED),
+    Phase("restarted", House.restart, BRIEFLY, controls=False),
+    Phase("reindexed", House.reindex, BRIEFLY),
+)
+"""For a home with a model, whose every question costs several times as much."""
 
 
 def run_arm(
@@ -89,7 +96,7 @@ def run_arm(
         try:
             facts = Facts(seed)
             cases = [case for build in builders for case in build(house, tally, facts)]
-            for phase in PHASES:
+            for phase in PHASES if embedder.ready() is None else MODEL_PHASES:
                 phase.enter(house)
                 for case in cases:
                     _probe(house, tally, case, phase)
