@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, true
+from sqlalchemy import Connection, Row, case, func, select
 
+from memsvc.index.rules import INSTANTS, Shape, Which, statement
 from memsvc.index.schema import entries, gone, scopes, state
 from memsvc.index.sets import (
-    HIDDEN,
-    PAST,
     REDIRECT,
     ROW,
-    SEEN,
     Rows,
     Snapshot,
     Visible,
@@ -28,7 +26,6 @@ from memsvc.index.sets import (
 )
 from memsvc.index.sqlite_fts import scope_key
 from memsvc.index.values import Filters
-from memsvc.model.vocabulary import Status
 from memsvc.scope.proof import ReadScope
 
 __all__ = ["Visible", "keys_of", "snapshot_of", "visible"]
@@ -40,7 +37,6 @@ OF_A_KIND = 2
 """Sets of the same scopes and filters: a reader may be at work on the last but one."""
 MOST_CHANGES = 5_000
 """After more changes a set is made anew."""
-_REPLACED_MODES = ("changed", "superseded", "amend", "edit")
 _END_OF_TIME = "~"
 _BATCH = 500
 
@@ -152,99 +148,11 @@ class _Remembered:
 _SETS = _Remembered()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """Each a condition on one row of `index_entry`."""
-
-    seen: ColumnElement[bool]
-    past: ColumnElement[bool]
-    redirect: ColumnElement[bool]
-    current: ColumnElement[bool]
-    begun: ColumnElement[bool]
-    believed: ColumnElement[bool]
-    running: ColumnElement[bool]
-    replaced: ColumnElement[bool]
-
-
-def _rules(filters: Filters, keys: Sequence[str]) -> _Rules:
-    e = entries.c
-    stands = e.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value))
-    superseded = e.status == Status.SUPERSEDED.value
-    now, held = filters.now, filters.known_at or filters.now
-    moment = filters.as_of or held
-    if filters.known_at or filters.as_of:
-        # what memsvc learned after `held` had not happened yet
-        recorded = e.recorded_from <= held
-        believed = and_(recorded, or_(e.recorded_to == "", e.recorded_to > held))
-        replaced = and_(superseded, e.ended_at <= held)
-        end: ColumnElement[str] = case((e.ended_at > held, e.valid_to_original), else_=e.valid_to)
-    else:
-        recorded = true()
-        believed = e.recorded_to == ""
-        replaced = superseded
-        end = e.valid_to
-    after = case((superseded, _successor_begins(keys, held)), else_="")
-    replaced = and_(replaced, after <= moment)  # until its successor holds, a note stands
-    end = case((and_(replaced, end == ""), after), else_=end)
-    begun = e.valid_from <= moment
-    running = or_(end == "", end > moment)
-    window = and_(stands, believed, begun, running)
-    seen = and_(window, or_(~replaced, end != "")) if filters.as_of else and_(window, ~replaced)
-    ended = and_(believed, or_(replaced, ~running))
-    rewritten = and_(~believed, e.end_mode.in_(_REPLACED_MODES))
-    current = and_(
-        or_(e.status == Status.ACTIVE.value, after > now),
-        e.recorded_to == "",
-        e.valid_from <= now,
-        or_(e.valid_to == "", e.valid_to > now),
-    )
-    if not now:  # the newest recorded text, whatever its validity
-        seen = and_(e.status == Status.ACTIVE.value, e.recorded_to == "", e.latest == 1)
-        current = seen
-    return _Rules(
-        seen=seen,
-        past=and_(stands, recorded, begun, or_(ended, rewritten)),
-        redirect=and_(
-            stands,
-            believed,
-            begun,
-            or_(
-                and_(replaced, e.superseded_by != ""),
-                and_(e.end_mode == "changed", ~running),
-            ),
-        ),
-        current=current,
-        begun=begun,
-        believed=believed,
-        running=running,
-        replaced=replaced,
-    )
-
-
-def _successor_begins(keys: Sequence[str], held: str) -> ColumnElement[str]:
-    """Since when the note holds that took a row's place, as was known then; empty if unknown."""
-    other = entries.alias("successor")
-    return func.coalesce(
-        select(func.min(other.c.valid_from))
-        .where(
-            other.c.note_id == entries.c.superseded_by,
-            other.c.scope_key.in_(keys),
-            other.c.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value)),
-            other.c.recorded_from <= held,
-            or_(other.c.recorded_to == "", other.c.recorded_to > held),
-        )
-        .correlate(entries)
-        .scalar_subquery(),
-        "",
-    )
-
-
 def _build(
     connection: Connection, keys: tuple[str, ...], filters: Filters, stands: _State
 ) -> _Made:
     """The set from all rows of the scopes."""
-    found = _query(keys, filters, every=False)
-    rows = connection.execute(found).all()
+    rows = _rows(connection, keys, filters, Which.ALL)
     reasons = (row[len(ROW)] for row in rows)
     withheld = {row[0]: reason for row, reason in zip(rows, reasons, strict=True) if reason}
     columns = Rows.of(_with_tags(rows, filters.tags) if filters.tags else rows)
@@ -267,9 +175,9 @@ def _refreshed(
     base: _Made,
 ) -> _Made | None:
     """An earlier set brought up to date; None when too much changed."""
-    e = entries.c
-    changed = _query(keys, filters, every=True).where(e.change > base.change)
-    rows = connection.execute(changed.limit(MOST_CHANGES + 1)).all()
+    rows = _rows(
+        connection, keys, filters, Which.CHANGED, change=base.change, limit=MOST_CHANGES + 1
+    )
     left = connection.execute(
         select(gone.c.entry_id, gone.c.note_id)
         .where(gone.c.change > base.change, gone.c.scope_key.in_(keys))
@@ -280,17 +188,17 @@ def _refreshed(
     affected = {row.entry_id: row for row in rows}
     until = base.until
     if filters.now >= until:
-        crossed = _query(keys, filters, every=True).where(_crosses(base.since, filters.now))
-        affected |= {row.entry_id: row for row in connection.execute(crossed)}
+        crossed = _rows(connection, keys, filters, Which.CROSSED, since=base.since)
+        affected |= {row.entry_id: row for row in crossed}
         until = _next_boundary(connection, keys, filters.now)
     notes = sorted({row.note_id for row in affected.values()} | {row.note_id for row in left})
     for start in range(0, len(notes), _BATCH):
-        replaced = e.superseded_by.in_(notes[start : start + _BATCH])
-        found = connection.execute(_query(keys, filters, every=True).where(replaced))
+        some = notes[start : start + _BATCH]
+        found = _rows(connection, keys, filters, Which.REPLACED, notes=some)
         affected |= {row.entry_id: row for row in found}
     fresh: Sequence[Row[Any]] = [affected[entry_id] for entry_id in sorted(affected)]
     if filters.now:
-        ahead = (value for row in fresh for value in row[-len(_INSTANTS) :] if value > filters.now)
+        ahead = (value for row in fresh for value in row[-len(INSTANTS) :] if value > filters.now)
         until = min(until, min(ahead, default=until))
     withheld = dict(base.withheld)
     for entry_id in (*affected, *(row.entry_id for row in left)):
@@ -309,42 +217,24 @@ def _refreshed(
     return _Made(made, columns, withheld, stands.change, filters.now, until)
 
 
-def _query(keys: tuple[str, ...], filters: Filters, *, every: bool) -> Select[Any]:
-    """Rows of the scopes: how they stand and why they are kept back.
+def _rows(
+    connection: Connection, keys: tuple[str, ...], filters: Filters, which: Which, **more: object
+) -> Sequence[Row[Any]]:
+    """Rows of the scopes: how they stand and why they are kept back, in order of entry id.
 
-    All of them, with their instants last, or those that are not hidden or that count as kept back.
+    But for those of `ALL`, with their instants last.
     """
-    e = entries.c
-    rules = _rules(filters, keys)
-    wanted = _wanted(filters)
-    past = PAST if filters.history else REDIRECT
-    standing = case(
-        (and_(rules.seen, wanted), SEEN),
-        (and_(rules.past, wanted) if filters.history else rules.redirect, past),
-        (rules.redirect, REDIRECT),
-        else_=HIDDEN,
-    )
-    reason = case((e.latest == 1, _reason(rules, history=filters.history)), else_="")
-    stored = [e[name] for name in ROW[:-2]]
-    query = select(
-        *stored,
-        standing.label("standing"),
-        rules.current.label("current"),
-        reason.label("reason"),
-        *((e.tags,) if filters.tags else ()),
-        *(_INSTANTS if every else ()),
-    ).where(e.scope_key.in_(keys))
-    if not every:
-        query = query.where(or_(standing != HIDDEN, reason != ""))
-    return query.order_by(e.entry_id)
-
-
-def _wanted(filters: Filters) -> ColumnElement[bool]:
-    e = entries.c
-    wanted: list[ColumnElement[bool]] = [e.trust_rank >= filters.min_trust.rank]
+    held = filters.known_at or filters.now
+    given: dict[str, object] = {
+        "keys": keys,
+        "now": filters.now,
+        "held": held,
+        "moment": filters.as_of or held,
+    }
+    given["trust"] = filters.min_trust.rank
     if filters.kinds:
-        wanted.append(e.kind.in_([kind.value for kind in filters.kinds]))
-    return and_(*wanted)
+        given["kinds"] = [kind.value for kind in filters.kinds]
+    return connection.execute(statement(Shape.of(filters), which), given | more).all()
 
 
 def _with_tags(rows: Sequence[Row[Any]], tags: Sequence[str]) -> list[Row[Any]]:
@@ -360,41 +250,11 @@ def _with_tags(rows: Sequence[Row[Any]], tags: Sequence[str]) -> list[Row[Any]]:
     return [row for row in rows if row.standing == REDIRECT or has(row)]
 
 
-def _reason(rules: _Rules, *, history: bool) -> ColumnElement[str]:
-    """Why a row is kept back; empty if it is not."""
-    e = entries.c
-    return case(
-        (rules.seen, ""),
-        (e.status == Status.PROPOSED.value, "proposed"),
-        (e.status == Status.DISPUTED.value, "disputed"),
-        (~rules.believed, ""),
-        (rules.replaced, "" if history else "superseded"),
-        (e.status != Status.ACTIVE.value, ""),
-        (~rules.begun, "not_yet_valid"),
-        (~rules.running, "" if history else "expired"),
-        else_="",
-    )
-
-
-_INSTANTS = (
-    entries.c.valid_from,
-    entries.c.recorded_from,
-    entries.c.valid_to,
-    entries.c.valid_to_original,
-    entries.c.ended_at,
-    entries.c.recorded_to,
-)
-
-
-def _crosses(since: str, now: str) -> ColumnElement[bool]:
-    """Whether any instant of a row is after `since` and not after `now`."""
-    return or_(*(and_(column > since, column <= now) for column in _INSTANTS))
-
-
 def _next_boundary(connection: Connection, keys: Sequence[str], now: str) -> str:
     """The first instant after `now` at which any row may count otherwise."""
     if not now:
         return _END_OF_TIME
-    ahead = [func.min(case((column > now, column))) for column in _INSTANTS]
+    columns = [entries.c[name] for name in INSTANTS]
+    ahead = [func.min(case((column > now, column))) for column in columns]
     row = connection.execute(select(*ahead).where(entries.c.scope_key.in_(keys))).one()
     return min((str(value) for value in row if value), default=_END_OF_TIME)
