@@ -33,7 +33,6 @@ __all__ = [
     "held",
     "lexical",
     "links_of",
-    "names",
     "neighbours",
     "part_of",
     "passages",
@@ -157,23 +156,6 @@ def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> 
         for row in rows:
             above = frozenset(f"{row.title} {row.names}".split())
             found[row.chunk_id] = (above, Counter(row.terms.split()))
-    return found
-
-
-def names(
-    scope: ReadScope, connection: Connection, entry_ids: Sequence[int]
-) -> dict[int, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Title and aliases of versions, and their tags, by entry id."""
-    found: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    for some in _batches(entry_ids):
-        rows = connection.execute(
-            select(entries.c.entry_id, entries.c.title, entries.c.aliases, entries.c.tags).where(
-                entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys_of(scope))
-            )
-        )
-        for row in rows:
-            own = (row.title, *json.loads(row.aliases))
-            found[row.entry_id] = (own, tuple(json.loads(row.tags)))
     return found
 
 

@@ -53,7 +53,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def readers() -> list[tuple[str, Callable[..., object]]]:
     found = []
     for info in pkgutil.walk_packages(list(memsvc.__path__), prefix="memsvc."):
-        if info.name.rpartition(".")[2] == "reader":
+        if info.name.rpartition(".")[2].endswith("reader"):
             module = importlib.import_module(info.name)
             found += [(f"{info.name}.{name}", getattr(module, name)) for name in module.__all__]
     return found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.index.details import details_of
+from memsvc.index.detail_reader import details_of
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 from tests.fakes import FakeEmbedder
 from tests.service.recalling import Desk

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from memsvc.index import reader
+from memsvc.index.detail_reader import names_of
 from memsvc.index.values import Lexical
 from memsvc.index.visible import Visible
 from memsvc.scope.proof import ReadScope
@@ -141,6 +142,6 @@ def _apart(
     ids = np.concatenate([visible.chunk_ids[start:end] for start, end in spans]).tolist()
     texts = [one.text for one in reader.passages(scope, connection, ids).values()]
     entries = [int(visible.entry_ids[at]) for at in sorted(together)]
-    for names, _ in reader.names(scope, connection, entries).values():
+    for names, _ in names_of(scope, connection, entries).values():
         texts += names
     return not any(wanted in " ".join(text.casefold().split()) for text in texts)

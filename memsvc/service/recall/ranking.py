@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from memsvc.index import reader
 from memsvc.index.analyse import document_terms
-from memsvc.index.details import details_of
+from memsvc.index.detail_reader import details_of, names_of
 from memsvc.index.scoring import STAND_IN
 from memsvc.index.values import Lexical
 from memsvc.index.visible import Visible
@@ -148,7 +148,7 @@ class _Ranker:
         board, tuning = self._board, self._tuning
         passages = {position: board.passage(position) for position in positions}
         held = reader.held(self._scope, self._connection, list(passages.values())) if common else {}
-        names = reader.names(
+        names = names_of(
             self._scope,
             self._connection,
             [int(self._visible.entry_ids[position]) for position in positions],

@@ -22,10 +22,10 @@ class Fragile(FakeEmbedder):
     def embed_query(self, text: str) -> NDArray[np.float32]:
         match text.split():
             case ["die"]:
-                os.kill(os.getpid(), signal.SIGSEGV)
+                die()
             case ["die", "once", path] if not os.path.exists(path):  # noqa: PTH110 - text
                 open(path, "w").close()  # noqa: PTH123 - as above
-                os.kill(os.getpid(), signal.SIGSEGV)
+                die()
             case ["fail"]:
                 raise ModelUnavailable("the model failed on a text")
             case ["fault"]:
@@ -42,10 +42,15 @@ class Fragile(FakeEmbedder):
         return super().embed_passages(texts)
 
 
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    threading.Event().wait()  # the signal may reach another thread first: no answer meanwhile
+
+
 def load() -> Embedder:
     match sys.argv[1:]:
         case ["die"]:
-            os.kill(os.getpid(), signal.SIGSEGV)
+            die()
         case ["missing"]:
             raise Misconfigured("the model is not there")
         case ["sleep"]:

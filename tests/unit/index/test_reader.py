@@ -62,7 +62,6 @@ def test_every_function_takes_the_scope_first_and_an_empty_one_finds_nothing(fil
                 "held": reader.held(read, connection, ids),
                 "lexical": reader.lexical(read, connection, seen, ["falcon"]).by_version.tolist(),
                 "links_of": any(reader.links_of(read, connection, "A")),
-                "names": reader.names(read, connection, ids),
                 "neighbours": reader.neighbours(read, connection, seen, range(len(seen))),
                 "passages": reader.passages(read, connection, ids),
                 "problems": reader.problems(read, connection, limit=9),

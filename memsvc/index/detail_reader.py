@@ -1,14 +1,15 @@
-"""Reads what a model made of single passages: their sentences and their tokens."""
+"""Reads what a closer look at some versions needs: their names, and what a model made of passages."""
 
+import json
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
-from memsvc.index.schema import details, terms, vector_files, vectors
+from memsvc.index.schema import details, entries, terms, vector_files, vectors
 from memsvc.index.sqlite_fts import scope_key, scope_token
 from memsvc.scope.proof import ReadScope
 
-__all__ = ["details_of"]
+__all__ = ["details_of", "names_of"]
 
 _BATCH = 500
 
@@ -36,4 +37,23 @@ def details_of(
             )
         )
         found |= {row.chunk_id: row.packed for row in rows}
+    return found
+
+
+def names_of(
+    scope: ReadScope, connection: Connection, entry_ids: Sequence[int]
+) -> dict[int, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Title and aliases of versions, and their tags, by entry id."""
+    keys = [scope_key(one) for one in scope.scopes]
+    found: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for start in range(0, len(entry_ids), _BATCH):
+        some = list(entry_ids[start : start + _BATCH])
+        rows = connection.execute(
+            select(entries.c.entry_id, entries.c.title, entries.c.aliases, entries.c.tags).where(
+                entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys)
+            )
+        )
+        for row in rows:
+            own = (row.title, *json.loads(row.aliases))
+            found[row.entry_id] = (own, tuple(json.loads(row.tags)))
     return found
