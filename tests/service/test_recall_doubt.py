@@ -97,3 +97,15 @@ def test_names_are_words_with_capitals_marks_or_digits() -> None:
     assert [[word.text for word in some] for some in phrases(words, question)] == [
         ["Marit", "Quintanar"]
     ]
+
+
+def test_a_name_with_a_word_besides_that_says_little_is_no_question_of_its_own(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=FakeEmbedder())
+    for number in range(30):
+        desk.place.put(
+            f"N{number:02}", f"The cache of item {number} waits.", title=f"Cache {number}"
+        )
+    assert desk.ids("what is the cache of thing 17 and item")[:1] == ["N17"]
+    assert desk.ask("under which licence was Cache 17 published").abstained

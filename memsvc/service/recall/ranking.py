@@ -23,7 +23,9 @@ __all__ = ["Asked", "Named", "Ranked", "Ranking", "rank"]
 
 
 LEAST = 0.05
-"""A name, or what is asked besides, must have this share of the question's weight to count."""
+"""A name must have this share of the question's weight to count as one."""
+BESIDES = 0.3
+"""What is asked besides a name must have this share: else the name is the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +290,7 @@ class _Ranker:
         own = _terms_of(name)
         weights = question.without(own)
         total = float(weights.sum())
-        if total <= LEAST:
+        if total <= BESIDES:
             return known
         score: dict[int, float] = {}
         for some in (close, self._beyond):
