@@ -1,17 +1,18 @@
 """What the person who looks after a home does beside the audit: rejections, review, vaults, health."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from memsvc.clock import stamp
 from memsvc.embedding.loader import LazyEmbedder
-from memsvc.errors import VaultOffline
+from memsvc.errors import NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import VaultName
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.audit import AuditDesk, owner
 
@@ -85,6 +86,18 @@ class Stewardship(AuditDesk):
         owner(caller)
         self._gateway.remove_vault(caller, name=name)
         return {"removed": name}
+
+    def vault_policy(self, caller: Caller, name: str, pairs: Sequence[str] = ()) -> dict[str, str]:
+        """A vault's policy, after any `key=value` pairs are set. Raises InvalidInput, NotFound."""
+        self.ensure_ready()
+        owner(caller)
+        if pairs:
+            return self._gateway.set_policy(caller, name=name, pairs=pairs)
+        with self._database.read() as connection:
+            record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        return VaultPolicy.of(record.policy).shown()
 
     def vault_accept(self, caller: Caller, name: str) -> dict[str, Json]:
         """Believe that the notes a vault lost are deleted, and bring it online."""

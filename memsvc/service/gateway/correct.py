@@ -20,8 +20,10 @@ from memsvc.model.requests import CorrectRequest
 from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status
 from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.proof import WriteScope
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.holding import is_held, requeue
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -102,14 +104,18 @@ def correct(
     Raises InvalidInput, NotFound, StaleVersion (with the current text), the Refused family,
     Uneditable, StorageFailed, VaultOffline.
     """
-    checks.check_lines(reason=request.reason, source=request.source)
+    request, left_out = limits.correct_without_private(request)
     effective = drafts.instant(request.effective, argument="effective")
     if effective and request.mode is not CorrectMode.CHANGED:
         raise InvalidInput("effective goes with mode 'changed' only", argument="effective")
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id)
+    rules = limits.rules_of(parts, scope.scope.vault)
+    checks.check_lines(rules, reason=request.reason, source=request.source)
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id)
+        with parts.database.read() as connection:
+            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
         _check_version(now_is, request.version)
         body = _new_body(now_is.version, request)
         title = request.title.strip() or now_is.version.title
@@ -117,6 +123,10 @@ def correct(
             return _unchanged(now_is, request)
         now = parts.clock.now()
         change = _change_of(request, now_is, body, title, effective, now)
+        if rules.wants_review(caller.principal) and now_is.note.status is Status.ACTIVE:
+            from memsvc.service.gateway.proposing import propose_correction  # it imports this one
+
+            return propose_correction(parts, scanner, now_is, request, change, rules)
         seq, version, tombstones, conflicts = rewrite(parts, now_is, change, now)
     return CorrectReply(
         outcome="corrected",
@@ -128,9 +138,17 @@ def correct(
         event=seq,
         tombstones=tombstones,
         valid_from=drafts.shown(version.valid_from),
-        notice="the file was edited meanwhile and kept; see `memsvc review list`"
-        if conflicts
-        else "",
+        notice="; ".join(
+            one
+            for one in (
+                "the file was edited meanwhile and kept; see `memsvc review list`"
+                if conflicts
+                else "",
+                "the note still waits for review" if is_held(now_is.note) else "",
+                left_out,
+            )
+            if one
+        ),
     )
 
 
@@ -254,7 +272,7 @@ def rewrite(
     `also` are claims rejected with those that the new text drops, when the change rejects at all.
     """
     old, note, scope = now_is.version, now_is.note, now_is.scope
-    checks.check_note_text(change.title, change.body)
+    checks.check_note_text(change.title, change.body, VaultPolicy.of(now_is.vault.policy))
     document = document_of(old)
     if not is_editable(old, document):
         raise Uneditable(
@@ -277,6 +295,7 @@ def rewrite(
         valid_to=old.valid_to if change.valid_to is None else change.valid_to,
         reason=change.reason,
         source=change.source or old.source,
+        status=note.status if is_held(note) else Status.ACTIVE,
     )
     vectors, model_id = vectors_for(parts, version.title, version.body)
     staging = Staging(now_is.root, now_is.vault)
@@ -317,6 +336,10 @@ def rewrite(
             _commit_version(
                 connection, now_is, drafts.with_event(version, seq), change, vectors, model_id
             )
+            if is_held(note):
+                edited = replace(note, version=version.version)
+                by = scope.caller.principal
+                requeue(connection, parts, edited, event_seq=seq, by=by)
             staging.record(connection, event_seq=seq, parts=parts)
     except BaseException:
         staging.discard()
@@ -444,8 +467,8 @@ def _commit_version(
     note = replace(
         now_is.note,
         version=version.version,
-        status=Status.ACTIVE,
-        withheld="",
+        status=version.status,
+        withheld=now_is.note.withheld if is_held(now_is.note) else "",
         updated_at=version.recorded_from,
     )
     ledger.update_note(
@@ -453,7 +476,7 @@ def _commit_version(
         note_id,
         version=note.version,
         status=note.status.value,
-        withheld="",
+        withheld=note.withheld,
         updated_at=note.updated_at,
     )
     ledger.add_version(connection, version)

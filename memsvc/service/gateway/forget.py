@@ -15,7 +15,7 @@ from memsvc.model.replies import ForgetReply
 from memsvc.model.requests import ForgetRequest
 from memsvc.model.vocabulary import Action, ForgetMode, Outcome, Status
 from memsvc.service import access
-from memsvc.service.gateway import checks
+from memsvc.service.gateway import checks, limits
 from memsvc.service.gateway.correct import (
     Change,
     Current,
@@ -43,8 +43,11 @@ def forget(
     checks.check_lines(reason=request.reason)
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id)
+    rules = limits.rules_of(parts, scope.scope.vault)
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id)
+        with parts.database.read() as connection:
+            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
         if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
             return _forget_passage(parts, now_is, request)
         return _retract(parts, now_is, request)

@@ -1,6 +1,6 @@
 """The gateway itself: each verb, and the record of whatever it refuses or fails to do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memsvc.errors import (
@@ -127,6 +127,11 @@ class Gateway:
     def remove_vault(self, caller: Caller, *, name: str) -> None:
         """A vault taken out of the register; its files stay."""
         vaults.remove_vault(self._parts, caller, name=name)
+
+    def set_policy(self, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
+        """A vault's policy changed, on record."""
+        with self._recorded(caller, Action.CONFIG):
+            return vaults.set_policy(self._parts, caller, name=name, pairs=pairs)
 
     def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
         """A vault that lost most of its notes, believed: the missing ones are removed."""

@@ -25,6 +25,7 @@ from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKi
 from memsvc.notes import disk
 from memsvc.notes.document import MAX_NOTE_BYTES, read_document, too_large_document
 from memsvc.notes.walk import Walked, walk
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.indexing import vectors_for
@@ -346,6 +347,7 @@ class Scanner:
         arrivals: list[Arrival] = []
         touched: list[FileRecord] = []
         seen = self._seen.setdefault(vault.name, _Seen())
+        rules = VaultPolicy.of(vault.policy)
         for path in paths:
             state = states.get(path)
             try:
@@ -371,7 +373,7 @@ class Scanner:
             vectors, model = (
                 vectors_for(self._parts, document.title, document.body) if few else ({}, "")
             )
-            violation = checks.find_violation(document.title, document.content)
+            violation = checks.find_violation(document.title, document.content, rules)
             arrivals.append(Arrival(path, document, record, vectors, model, violation))
         return arrivals, touched
 
