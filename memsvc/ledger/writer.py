@@ -204,16 +204,23 @@ def close_reviews(
 
 def decide_review(
     connection: Connection, review_id: str, *, at: datetime, state: str, decision: dict[str, Any]
-) -> None:
-    """Close one item with what was decided about it; `decision` holds no note text."""
+) -> bool:
+    """Close one open item with what was decided about it; False when it is not open any more.
+
+    `decision` holds no note text.
+    """
     table = tables.review_item
-    present = connection.execute(select(table.c.detail).where(table.c.review_id == review_id))
-    detail = {**json.loads(present.scalar_one()), "decision": decision}
+    open_one = (table.c.review_id == review_id) & (table.c.state == "open")
+    present = connection.execute(select(table.c.detail).where(open_one)).scalar()
+    if present is None:
+        return False
+    detail = {**json.loads(present), "decision": decision}
     connection.execute(
         update(table)
         .where(table.c.review_id == review_id)
         .values(state=state, closed_at=stamp(at), detail=json.dumps(detail, ensure_ascii=False))
     )
+    return True
 
 
 def add_operation(  # noqa: PLR0913 - a file operation is this wide

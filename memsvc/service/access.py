@@ -13,6 +13,7 @@ from memsvc.scope.vault_policy import VaultPolicy
 
 __all__ = [
     "NO_NOTE",
+    "around",
     "judges",
     "note_for",
     "oversight",
@@ -80,6 +81,12 @@ def judges(connection: Connection, caller: Caller, scope: Scope) -> WriteScope:
     return policy.write_scope(
         caller, grants, vault=scope.vault, project=scope.project, need=Role.REVIEWER
     )
+
+
+def around(connection: Connection, caller: Caller, scope: Scope) -> ReadScope:
+    """One of the scopes that a person looks after, with its vault's `shared`. Raises NotFound."""
+    grants = [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
+    return policy.read_scope(caller, grants, vault=scope.vault, project=scope.project)
 
 
 def writable(connection: Connection, caller: Caller) -> list[Scope]:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from memsvc.clock import stamp
-from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
@@ -14,7 +13,8 @@ from memsvc.model.replies import Json
 from memsvc.model.vocabulary import VaultName
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.audit import AuditDesk, owner
+from memsvc.service.audit import owner
+from memsvc.service.reviewing import ReviewDesk
 
 __all__ = ["Progress", "Stewardship"]
 
@@ -22,13 +22,8 @@ Progress = Callable[[int, int, str], None]
 """Called with done, total and what is being done."""
 
 
-class Stewardship(AuditDesk):
+class Stewardship(ReviewDesk):
     """The part of the service that is not the seven verbs."""
-
-    _embedder: LazyEmbedder
-
-    def _look(self, vault: VaultName, *, quiet: bool = False) -> list[str]:
-        raise NotImplementedError
 
     def tombstones(self, caller: Caller) -> list[dict[str, Json]]:
         """What was rejected, without its text."""
@@ -40,12 +35,6 @@ class Stewardship(AuditDesk):
         """A rejected claim allowed again; for a person, with a confirmation."""
         self.ensure_ready()
         return self._gateway.lift(caller, tombstone_id=tombstone_id, reason=reason)
-
-    def reviews(self, caller: Caller) -> list[dict[str, Json]]:
-        """What waits for a person's decision."""
-        self.ensure_ready()
-        with self._database.read() as connection:
-            return reader.reviews(access.oversight(connection, caller), connection)
 
     def vault_add(
         self,

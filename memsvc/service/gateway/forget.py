@@ -9,6 +9,7 @@ from memsvc.clock import stamp
 from memsvc.errors import InvalidInput
 from memsvc.index import writer as index
 from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply
@@ -29,7 +30,7 @@ from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Scanner
 
-__all__ = ["forget"]
+__all__ = ["forget", "trash_name", "what_is_rejected"]
 
 
 def forget(
@@ -98,13 +99,8 @@ def _retract(
 ) -> tuple[ForgetReply, list[checks.Statement]]:
     note, old, scope = now_is.note, now_is.version, now_is.scope
     now = parts.clock.now()
-    document = document_of(old)
-    rejected = [
-        statement
-        for statement in checks.statements(document.title, document.body)
-        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
-    ]
-    target = _trash_name(now_is.root, note.path)
+    rejected = what_is_rejected(old)
+    target = trash_name(now_is.root, note.path)
     staging = Staging(now_is.root, now_is.vault)
     staging.trash(
         note.path, target, note_id=note.note_id, version=old.version, content_hash=old.content_hash
@@ -184,7 +180,17 @@ def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, ta
     index.remove_note(connection, note_id)
 
 
-def _trash_name(root: Path, path: str) -> str:
+def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
+    """The claims that go with a whole note; a bare title is a name, and may be used again."""
+    document = document_of(version)
+    return [
+        statement
+        for statement in checks.statements(document.title, document.body)
+        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
+    ]
+
+
+def trash_name(root: Path, path: str) -> str:
     """A free name in the vault's trash, keeping the folder so that it can be put back by hand."""
     wanted = f".trash/{path}"
     while (root / wanted).exists():

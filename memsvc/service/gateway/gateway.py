@@ -19,7 +19,7 @@ from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
-from memsvc.model.requests import CorrectRequest, ForgetRequest, SaveRequest
+from memsvc.model.requests import CorrectRequest, DecisionRequest, ForgetRequest, SaveRequest
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
 from memsvc.service.gateway import checks, lifting, rebuild, vaults
@@ -69,6 +69,14 @@ class Gateway:
         """A rejected claim allowed again, by a reviewer."""
         with self._recorded(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
+
+    def decide(self, caller: Caller, request: DecisionRequest) -> dict[str, Json]:
+        """A reviewer's decision carried out; see `memsvc.service.gateway.deciding`."""
+        from memsvc.service.gateway.deciding import APPROVING, decide  # a person's work: rare
+
+        action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT
+        with self._recorded(caller, action):
+            return decide(self._parts, self.scanner, caller, request)
 
     def rotate_key(self, caller: Caller, *, reason: str) -> dict[str, Json]:
         """A new key for tombstones to come; see `memsvc.service.gateway.keeping`."""

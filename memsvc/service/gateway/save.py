@@ -35,7 +35,7 @@ from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
 
-__all__ = ["Replaced", "commit_superseded", "create", "save", "supersede"]
+__all__ = ["Replaced", "commit_superseded", "create", "free_path", "save", "supersede"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +173,11 @@ def _saying(
     return registry.same_text(connection, scope.scope, key, status=Status.PROPOSED)
 
 
-def _free_path(
+def free_path(
     connection: Connection, vault: VaultRecord, root: Path, folder: str, title: str
 ) -> str:
+    """A path in the folder, made from the title, that no note and no file has."""
+
     def taken(name: str) -> bool:
         path = f"{folder}/{name}"
         return registry.path_taken(connection, vault.name, path) or _on_disk(root / path)
@@ -211,7 +213,7 @@ def create(  # noqa: PLR0913 - one write's state
     note_id = NoteId(parts.new_id(now))
     replaced = _find_replaced(parts, scanner, scope, request, vault, root)
     with parts.database.read() as connection:
-        path = _free_path(
+        path = free_path(
             connection, vault, root, folder_of(vault, scope.scope.project), request.title
         )
     content = drafts.content_of_save(
