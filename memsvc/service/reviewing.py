@@ -40,6 +40,11 @@ class ReviewDesk(AuditDesk):
         how many those are.
         """
         self.ensure_ready()
+        if caller.principal.kind is PrincipalKind.HUMAN:
+            with self._database.read() as connection:
+                vaults = registry.vaults(connection)
+            for vault in vaults:  # what was edited since would wait under another id
+                self._look(vault.name, quiet=True)
         with self._database.read() as connection:
             rows = reader.reviews(access.oversight(connection, caller), connection)
             if caller.principal.kind is PrincipalKind.HUMAN:

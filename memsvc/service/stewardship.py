@@ -79,9 +79,9 @@ class Stewardship(ReviewDesk):
     def vault_policy(self, caller: Caller, name: str, pairs: Sequence[str] = ()) -> dict[str, str]:
         """A vault's policy, after any `key=value` pairs are set. Raises InvalidInput, NotFound."""
         self.ensure_ready()
-        owner(caller)
         if pairs:
             return self._gateway.set_policy(caller, name=name, pairs=pairs)
+        owner(caller)
         with self._database.read() as connection:
             record = registry.vault_named(connection, name)
         if record is None:

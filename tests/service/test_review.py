@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim
+from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.model.identity import Caller
 from memsvc.model.replies import SaveReply
@@ -218,6 +219,7 @@ def test_an_agents_correction_waits_and_is_applied_as_it_was_meant(
     new = "The staging database listens on port 6544.\n"
     reply = reviewed.correct(note, new, mode)
     assert reply.outcome == "proposed"
+    assert "stays as it is" in render(reply)
     (hit,) = reviewed.hits("staging database port")
     assert (hit.id, "5433" in hit.text) == (note.id, True)
     (item,) = items(reviewed)
@@ -416,5 +418,7 @@ def test_a_decision_that_fails_leaves_everything_as_it_was(reviewed: World) -> N
     with pytest.raises(NotFound):
         decide(reviewed, only(reviewed), old="01KBA7ZD5QX4T9W2M3N8R6C0VE")
     assert reviewed.file(proposal.path).read_bytes() == before
-    assert [path.name for path in reviewed.vault.rglob("*") if path.suffix != ".md" and path.is_file()] == []
+    assert [
+        path.name for path in reviewed.vault.rglob("*") if path.suffix != ".md" and path.is_file()
+    ] == []
     assert decide(reviewed, only(reviewed))["outcome"] == "approved"

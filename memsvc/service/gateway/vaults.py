@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from memsvc.clock import stamp
-from memsvc.errors import InvalidInput, NotFound
+from memsvc.errors import Denied, InvalidInput, NotFound
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
+from memsvc.model.vocabulary import SHARED, Action, Outcome, PrincipalKind, VaultName
 from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
@@ -127,8 +127,10 @@ def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
 def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
     """A vault's policy with these `key=value` pairs set, in one event; all its settings.
 
-    Raises InvalidInput, NotFound.
+    For a person. Raises Denied, InvalidInput, NotFound.
     """
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied("a vault's policy is for the person who owns the home")
     with parts.database.write() as connection:
         record = registry.vault_named(connection, name)
         if record is None:
