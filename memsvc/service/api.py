@@ -177,7 +177,7 @@ class MemoryService(Stewardship, ModelDesk):
         self.ensure_ready()
         reply = self._gateway.save(caller, request)
         self._vaults.add(caller.vault)
-        if reply.outcome != SaveOutcome.CREATED.value:
+        if reply.outcome == SaveOutcome.UNCHANGED.value:
             return reply
         with self._database.read() as connection:
             scope = access.reads(connection, caller)

@@ -10,8 +10,14 @@ from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.model.identity import Caller
 from memsvc.model.replies import SaveReply
-from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest, ReviewFilter
-from memsvc.model.vocabulary import Disposition
+from memsvc.model.requests import (
+    AuditRequest,
+    CorrectRequest,
+    DecisionRequest,
+    ReadRequest,
+    ReviewFilter,
+)
+from memsvc.model.vocabulary import CorrectMode, Disposition
 from tests.service.world import World, agent, human
 
 HERON = "The heron release moves to 12 March because the pump is late.\n"
@@ -148,6 +154,7 @@ def test_an_edit_is_no_approval_and_gives_the_item_another_id(reviewed: World) -
 def test_an_agents_correction_of_its_proposal_stays_a_proposal(reviewed: World) -> None:
     proposal = propose(reviewed)
     reviewed.correct(proposal, "The heron release moves to 2 April.\n", "amend")
+    assert head_of(reviewed, proposal.path)["status"] == "proposed"
     assert reviewed.ids("when is the heron release") == []
     (item,) = items(reviewed)
     assert item["version"] == 2
@@ -422,3 +429,60 @@ def test_a_decision_that_fails_leaves_everything_as_it_was(reviewed: World) -> N
         path.name for path in reviewed.vault.rglob("*") if path.suffix != ".md" and path.is_file()
     ] == []
     assert decide(reviewed, only(reviewed))["outcome"] == "approved"
+
+
+@pytest.mark.parametrize("status", ["proposed", "disputed"])
+def test_a_correction_does_not_settle_what_a_file_leaves_open(world: World, status: str) -> None:
+    note = world.save("Staging port", PORT)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace("status: active", f"status: {status}"))
+    assert world.ids("staging database port") == []
+    version = world.service.read(agent(), ReadRequest(id=note.id)).version
+    request = CorrectRequest(
+        id=note.id, version=version, mode=CorrectMode.AMEND, body="The staging port is 6544.\n"
+    )
+    world.service.correct(agent(), request)
+    assert world.ids("staging database port") == []
+    assert world.service.read(agent(), ReadRequest(id=note.id)).status == status
+    path.write_text(path.read_text().replace(f"status: {status}", "status: active"))
+    assert world.ids("staging port") == [note.id]
+    assert items(world) == []
+
+
+def test_a_withheld_file_that_an_agent_mends_still_waits_where_agents_are_reviewed(
+    world: World,
+) -> None:
+    for policy, found in (("agents", 0), ("none", 1)):
+        world.service.vault_policy(human(), "personal", [f"review={policy}"])
+        world.write(f"heron/{policy}.md", f"The host of {policy}.\n<private>4711</private>\n")
+        assert world.ids(f"host of {policy}") == []
+        (note_id,) = (row["note_id"] for row in items(world) if row["title"] == policy)
+        request = CorrectRequest(
+            id=str(note_id), version=1, mode=CorrectMode.AMEND, body=f"The host of {policy}.\n"
+        )
+        world.service.correct(agent(), request)
+        assert len(world.ids(f"host of {policy}")) == found
+    (left,) = items(world)
+    decide(world, str(left["review_id"]))
+    assert len(world.ids("host of agents")) == 1
+
+
+def test_a_file_moved_to_another_project_is_proposed_there(world: World) -> None:
+    note = world.save("Staging port", PORT)
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    target = world.vault / "osprey" / "port.md"
+    target.parent.mkdir()
+    world.file(note.path).rename(target)
+    assert world.ids("staging database port") == []
+    assert world.ids("staging database port", by=agent("osprey")) == []
+    decide(world, only(world))
+    assert world.ids("staging database port", by=agent("osprey")) == [note.id]
+    world.service.reindex(human())
+    assert world.ids("staging database port", by=agent("osprey")) == [note.id]
+    assert items(world) == []
+
+
+def test_a_proposal_names_active_notes_like_it(reviewed: World) -> None:
+    known = reviewed.save("Staging port", PORT, by=human())
+    proposal = propose(reviewed, "Port of staging", f"{PORT}\nSays Bob.\n")
+    assert [one.id for one in proposal.similar] == [known.id]

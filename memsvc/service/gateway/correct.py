@@ -10,7 +10,7 @@ from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, StaleVersion, Uneditable
 from memsvc.index import writer as index
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import VersionRecord
+from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import CorrectReply
@@ -20,7 +20,7 @@ from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, drafts, limits
-from memsvc.service.gateway.holding import is_held, requeue
+from memsvc.service.gateway.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -135,7 +135,7 @@ def correct(
                 "the file was edited meanwhile and kept; see `memsvc review list`"
                 if conflicts
                 else "",
-                "the note still waits for review" if is_held(now_is.note) else "",
+                "the note still waits for review" if version.status is not Status.ACTIVE else "",
                 left_out,
             )
             if one
@@ -280,7 +280,8 @@ def prepare_rewrite(
 ) -> Rewrite:
     """Check the new text and stage its file. Raises the Refused family, Uneditable, StorageFailed."""
     old, note, scope = now_is.version, now_is.note, now_is.scope
-    checks.check_note_text(change.title, change.body, VaultPolicy.of(now_is.vault.policy))
+    rules = VaultPolicy.of(now_is.vault.policy)
+    checks.check_note_text(change.title, change.body, rules)
     document = document_of(old)
     if not change.content and not is_editable(old, document):
         raise Uneditable(
@@ -288,7 +289,8 @@ def prepare_rewrite(
             "mend the file in an editor"
         )
     content = change.content or _content(now_is, change, document.values, now)
-    waits = is_held(note) and not change.approved
+    withheld = note.status in (Status.PROPOSED, Status.DISPUTED)
+    waits = withheld and (is_waiting(note) or rules.wants_review(scope.caller.principal))
     version = drafts.version_of(
         content,
         caller=scope.caller,
@@ -302,7 +304,7 @@ def prepare_rewrite(
         valid_to=old.valid_to if change.valid_to is None else change.valid_to,
         reason=change.reason,
         source=change.source or old.source,
-        status=note.status if waits else Status.ACTIVE,
+        status=note.status if waits and not change.approved else Status.ACTIVE,
         trust=change.trust,
     )
     vectors, model_id = vectors_for(parts, version.title, version.body)
@@ -364,6 +366,8 @@ def commit_rewrite(
     if version.status is not Status.ACTIVE:
         edited = replace(note, version=version.version)
         requeue(connection, parts, edited, event_seq=seq, by=scope.caller.principal)
+    elif note.status is not Status.ACTIVE:
+        ledger.close_reviews(connection, note.note_id, at=now, state="edited")
     return seq, made
 
 
@@ -371,7 +375,7 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
     """The file's next text: the governed keys that change, the new body, all else as it was."""
     old, note, scope = now_is.version, now_is.note, now_is.scope
     caller = scope.caller
-    present = values if isinstance(values, dict) else {}
+    present = values if isinstance(values, Mapping) else {}
     keys: dict[str, Value | None] = {}
     if "id" not in present:  # a hand-written file gets its identity when a verb first writes it
         keys |= {"id": note.note_id, "kind": document_of(old).kind.value}
@@ -403,6 +407,12 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
     return edit(replace_body(old.content, change.body), {**keys, **change.keys})
 
 
+def _withheld(before: NoteRecord, version: VersionRecord) -> str:
+    if version.status is Status.ACTIVE:
+        return ""
+    return before.withheld if is_waiting(before) else REVIEW
+
+
 def _commit_version(connection: Connection, ready: Rewrite, version: VersionRecord) -> None:
     before, end = ready.now_is.note, ready.change.end
     note_id, old = before.note_id, ready.now_is.version
@@ -412,7 +422,7 @@ def _commit_version(connection: Connection, ready: Rewrite, version: VersionReco
         before,
         version=version.version,
         status=version.status,
-        withheld="" if version.status is Status.ACTIVE else before.withheld,
+        withheld=_withheld(before, version),
         updated_at=version.recorded_from,
     )
     ledger.update_note(

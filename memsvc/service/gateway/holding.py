@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import NoteRecord, VaultRecord
+from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.identity import Principal
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import ExternalEdits, ReviewKind, Status
@@ -21,6 +21,8 @@ __all__ = [
     "after_edit",
     "hold_of",
     "is_held",
+    "is_new_scope",
+    "is_waiting",
     "proposes_edits",
     "queue",
     "queue_arrival",
@@ -54,6 +56,15 @@ def is_held(note: NoteRecord) -> bool:
     return note.status in (Status.PROPOSED, Status.DISPUTED) and note.withheld in _FOR_A_PERSON
 
 
+def is_waiting(note: NoteRecord) -> bool:
+    """Whether a verb's new text for the note waits on with it: a file that calls itself proposed or
+    disputed is undone by its file, or by a reviewer, not by a correction.
+    """
+    if note.status is Status.DISPUTED:
+        return True
+    return note.status is Status.PROPOSED and note.withheld in ("", *_FOR_A_PERSON)
+
+
 def proposes_edits(vault: VaultRecord) -> bool:
     """Whether what people change in the vault's files waits for a reviewer."""
     return VaultPolicy.of(vault.policy).external_edits is ExternalEdits.PROPOSE
@@ -85,7 +96,14 @@ def _is_approved(connection: Connection, note: NoteRecord, content_hash: str) ->
     standing = (Status.ACTIVE, Status.SUPERSEDED)
     versions = registry.versions_of(connection, note.note_id)
     approved = [one for one in versions if one.status in standing]
-    return bool(approved) and not note.gone and approved[-1].content_hash == content_hash
+    if not approved or note.gone or approved[-1].scope != note.scope:
+        return False
+    return approved[-1].content_hash == content_hash
+
+
+def is_new_scope(vault: VaultRecord, note: NoteRecord, previous: VersionRecord) -> bool:
+    """Whether the note's file was moved to another project, in a vault where that is proposed."""
+    return previous.scope != note.scope and proposes_edits(vault)
 
 
 def queue_arrival(

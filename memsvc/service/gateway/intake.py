@@ -266,7 +266,8 @@ def _edit(
 ) -> NoteId:
     """The file of a known note has another text, or is back."""
     previous = registry.find_version(connection, note.note_id, note.version)
-    if previous is not None and not note.gone and _same(previous, arrival, note):
+    same = previous is not None and not note.gone and _same(previous, arrival, note)
+    if previous is not None and same and not holding.is_new_scope(vault, note, previous):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
     compared = None if note.gone or note.withheld else previous
