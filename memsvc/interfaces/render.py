@@ -97,6 +97,7 @@ def render_forget(reply: ForgetReply) -> str:
     head = {
         "retracted": "Forgotten: the note left recall.",
         "passage_removed": "Forgotten: the passage left the note.",
+        "proposed": "Proposed: the note stays as it is until a person approves it without the passage.",
     }.get(reply.outcome, f"{reply.outcome}.")
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.trash:

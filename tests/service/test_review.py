@@ -8,6 +8,7 @@ import pytest
 from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim
 from memsvc.interfaces.render import render
 from memsvc.ledger import chain
+from memsvc.ledger import writer as ledger
 from memsvc.model.identity import Caller
 from memsvc.model.replies import SaveReply
 from memsvc.model.requests import (
@@ -17,7 +18,8 @@ from memsvc.model.requests import (
     ReadRequest,
     ReviewFilter,
 )
-from memsvc.model.vocabulary import CorrectMode, Disposition
+from memsvc.model.vocabulary import CorrectMode, Disposition, VaultName
+from memsvc.service.gateway.drafts import sha
 from tests.service.world import World, agent, human
 
 HERON = "The heron release moves to 12 March because the pump is late.\n"
@@ -486,3 +488,56 @@ def test_a_proposal_names_active_notes_like_it(reviewed: World) -> None:
     known = reviewed.save("Staging port", PORT, by=human())
     proposal = propose(reviewed, "Port of staging", f"{PORT}\nSays Bob.\n")
     assert [one.id for one in proposal.similar] == [known.id]
+
+
+def test_a_passage_that_an_agent_takes_out_waits_like_a_correction(reviewed: World) -> None:
+    body = "The heron team ships on Friday. It never ships on Monday.\n"
+    note = reviewed.save("Heron shipping", body, by=human())
+    reply = reviewed.forget(note.id, passage=" It never ships on Monday.")
+    assert (reply.outcome, reply.tombstones) == ("proposed", 0)
+    (hit,) = reviewed.hits("heron ships monday", detail="full")
+    assert "Monday" in hit.text
+    decide(reviewed, only(reviewed))
+    (hit,) = reviewed.hits("heron ships friday", detail="full")
+    assert "Monday" not in hit.text
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Shipping", "It never ships on Monday.\n", by=human())
+    assert reviewed.forget(note.id).outcome == "retracted"
+
+
+def test_a_decision_cut_off_before_its_files_is_finished_at_the_next_start(
+    reviewed: World,
+) -> None:
+    kept, gone = propose(reviewed), propose(reviewed, "Staging port", PORT)
+    (first, second) = (str(item["review_id"]) for item in items(reviewed))
+    folder = reviewed.file(kept.path).parent
+    texts = {path: reviewed.file(path).read_bytes() for path in (kept.path, gone.path)}
+    decide(reviewed, first)
+    decide(reviewed, second, "keep-old")
+    after = reviewed.file(kept.path).read_bytes()
+    with reviewed.service._database.write() as connection:
+        for path, note, target in (
+            (kept.path, kept, ""),
+            (gone.path, gone, f".trash/{gone.path}x"),
+        ):
+            ledger.add_operation(
+                connection,
+                vault=VaultName("personal"),
+                kind="trash" if target else "write",
+                path=path,
+                target=target,
+                note_id=note.id,
+                version=1 if target else 2,
+                before_hash=sha(texts[path]),
+                after_hash=sha(texts[path] if target else after),
+                event_seq=1,
+                at=reviewed.service._clock.now(),
+            )
+    for path, data in texts.items():
+        reviewed.file(path).write_bytes(data)
+    reviewed.restart()
+    assert reviewed.ids("when is the heron release") == [kept.id]
+    assert reviewed.ids("staging database port") == []
+    assert sorted(path.name for path in folder.iterdir()) == [reviewed.file(kept.path).name]
+    assert reviewed.file(kept.path).read_bytes() == after
+    assert items(reviewed) == []

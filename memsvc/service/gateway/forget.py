@@ -1,6 +1,7 @@
 """forget: a note, or a passage of it, leaves recall, and what it claimed is rejected."""
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -13,8 +14,9 @@ from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply
-from memsvc.model.requests import ForgetRequest
-from memsvc.model.vocabulary import Action, ForgetMode, Outcome, Status
+from memsvc.model.requests import CorrectRequest, ForgetRequest
+from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Status
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, limits
 from memsvc.service.gateway.correct import (
@@ -28,6 +30,7 @@ from memsvc.service.gateway.correct import (
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.proposing import propose_correction
 from memsvc.service.gateway.scan import Scanner
 
 __all__ = ["forget", "trash_name", "what_is_rejected"]
@@ -50,12 +53,12 @@ def forget(
         with parts.database.read() as connection:
             limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
         if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
-            return _forget_passage(parts, now_is, request)
+            return _forget_passage(parts, scanner, now_is, request)
         return _retract(parts, now_is, request)
 
 
 def _forget_passage(
-    parts: Parts, now_is: Current, request: ForgetRequest
+    parts: Parts, scanner: Scanner, now_is: Current, request: ForgetRequest
 ) -> tuple[ForgetReply, list[checks.Statement]]:
     if request.mode is ForgetMode.PURGE:
         raise InvalidInput("purge takes a whole note; retract the passage instead", argument="mode")
@@ -75,6 +78,9 @@ def _forget_passage(
         end={"recorded_to": stamp(now), "end_mode": "wrong"},
         reject=True,
     )
+    rules = VaultPolicy.of(now_is.vault.policy)
+    if rules.wants_review(now_is.scope.caller.principal) and now_is.note.status is Status.ACTIVE:
+        return _propose(parts, scanner, now_is, change, rules), []  # a text without a "not"
     before = checks.statements(old.title, old.body)
     gone = checks.introduced(before, checks.statements(old.title, body))
     passage = checks.statements("", request.passage)
@@ -92,6 +98,28 @@ def _forget_passage(
         else "",
     )
     return reply, [*gone, *passage]
+
+
+def _propose(
+    parts: Parts, scanner: Scanner, now_is: Current, change: Change, rules: VaultPolicy
+) -> ForgetReply:
+    """A note without a passage is another text: it waits where corrections do."""
+    note, wrong = now_is.note, CorrectMode.WRONG
+    request = CorrectRequest(
+        id=note.note_id, version=note.version, mode=wrong, reason=change.reason
+    )
+    change = replace(change, action=Action.CORRECT, mode=wrong.value)
+    reply = propose_correction(parts, scanner, now_is, request, change, rules)
+    return ForgetReply(
+        outcome=reply.outcome,
+        id=reply.id,
+        version=reply.version,
+        scope=reply.scope,
+        event=reply.event,
+        tombstones=0,
+        path=reply.path,
+        notice=reply.notice,
+    )
 
 
 def _retract(
