@@ -36,6 +36,9 @@ __all__ = [
     "same_text",
     "scopes_with_events",
     "scopes_with_records",
+    "scopes_with_tombstones",
+    "standing",
+    "standing_ids",
     "tombstone_keys",
     "tombstones_exist",
     "unresolved",
@@ -281,6 +284,27 @@ def blocking(connection: Connection, scope: Scope, digests: Sequence[str]) -> li
         rows = connection.execute(_standing(scope).where(tables.tombstone.c.digest.in_(batch)))
         found.extend(_tombstone(row) for row in rows)
     return sorted(found, key=lambda record: (record.at, record.tombstone_id))
+
+
+def standing(connection: Connection, scope: Scope) -> list[TombstoneRecord]:
+    """Every tombstone that blocks in the scope, oldest first."""
+    rows = connection.execute(_standing(scope).order_by(tables.tombstone.c.tombstone_id))
+    return [_tombstone(row) for row in rows]
+
+
+def standing_ids(connection: Connection, scope: Scope) -> set[str]:
+    """The ids of the tombstones that block in the scope."""
+    found = _standing(scope).with_only_columns(tables.tombstone.c.tombstone_id)
+    return set(connection.execute(found).scalars())
+
+
+def scopes_with_tombstones(connection: Connection) -> list[Scope]:
+    """Every scope in which something is rejected."""
+    table = tables.tombstone
+    rows = connection.execute(
+        select(table.c.vault, table.c.project).where(table.c.lifted_at == "").distinct()
+    )
+    return [Scope(VaultName(row.vault), ProjectSlug(row.project)) for row in rows]
 
 
 def operations(connection: Connection, vault: VaultName) -> list[FileOperation]:

@@ -205,9 +205,7 @@ class MemoryService(Stewardship, ModelDesk):
 
         with self._database.read() as connection:
             scope = access.reads(connection, caller)
-        also = stating(
-            scope, self._database, rejected, without=reply.id, embedder=self._embedder.ready()
-        )
+        also = stating(scope, self._database, rejected, without=reply.id)
         return replace(reply, also_stated_in=also)
 
     # -- reads -----------------------------------------------------------------------------
