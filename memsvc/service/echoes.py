@@ -30,11 +30,11 @@ def stating(
     found: dict[str, Related] = {}
     with database.read() as connection:
         candidates: dict[str, Related] = {}
-        for normal, kind, counts in rejected[: CLAIMS * 2]:
-            if not counts or (kind == "whole" and len(rejected) > 1):
+        for statement in rejected[: CLAIMS * 2]:
+            if not statement.counts or (statement.kind == "whole" and len(rejected) > 1):
                 continue
             for one in index.similar(
-                scope, connection, title="", body=normal, embedder=None, limit=CANDIDATES
+                scope, connection, title="", body=statement.normal, embedder=None, limit=CANDIDATES
             ):
                 candidates.setdefault(one.id, one)
         for note_id, one in candidates.items():

@@ -45,12 +45,14 @@ _INVISIBLE = {"Cf", "Mn", "Me"}
 class Statement(NamedTuple):
     """A claim: its normal form, what it is, and whether it is enough to be rejected by itself.
 
-    The kind is sentence, item, row, heading, code, title or whole.
+    The kind is sentence, item, row, heading, code, title or whole. `text` is what a reader sees of
+    it, empty for a whole body.
     """
 
     normal: str
     kind: str
     counts: bool
+    text: str = ""
 
 
 def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> None:
@@ -135,19 +137,30 @@ def statements(title: str, body: str) -> list[Statement]:
     what was rejected must not come back in another one.
     """
     from memsvc.notes import claims  # pulls in the markdown parser
+    from memsvc.notes.normal import other_reading  # comes with it
 
     found: dict[str, Statement] = {}
 
-    def add(normal: str, kind: str, *, counts: bool) -> None:
+    def add(normal: str, kind: str, *, counts: bool, text: str = "") -> None:
         known = found.get(normal)
         if normal and (known is None or (counts and not known.counts)):
-            found[normal] = Statement(normal, known.kind if known else kind, counts)
+            said = text or (known.text if known else "")
+            found[normal] = Statement(normal, known.kind if known else kind, counts, said)
 
     for claim in claims.claims(body):
-        add(claim.normal, claim.kind, counts=not claim.aside and claims.counts(claim.text))
+        add(
+            claim.normal,
+            claim.kind,
+            counts=not claim.aside and claims.counts(claim.text),
+            text=claim.text,
+        )
     heading = claims.plain_claim(title)
-    add(heading.normal, "title", counts=claims.counts(heading.text))
+    add(heading.normal, "title", counts=claims.counts(heading.text), text=heading.text)
     add(claims.whole(body), "whole", counts=True)
+    others = other_reading(title), other_reading(body)
+    if any(others):
+        for one in statements(others[0] or title, others[1] or body):
+            add(one.normal, one.kind, counts=False)
     return list(found.values())
 
 

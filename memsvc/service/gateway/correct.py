@@ -19,7 +19,7 @@ from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status, Trust
 from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway import checks, drafts, limits, restated
 from memsvc.service.gateway.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.indexing import (
     Vectors,
@@ -114,10 +114,12 @@ def correct(
             return _unchanged(now_is, request)
         now = parts.clock.now()
         change = change_of(request, now_is, body, title, effective, now)
-        if rules.wants_review(caller.principal) and now_is.note.status is Status.ACTIVE:
+        again = _restates(parts, now_is, change)
+        held = again or rules.wants_review(caller.principal)
+        if held and now_is.note.status is Status.ACTIVE:
             from memsvc.service.gateway.proposing import propose_correction  # it imports this one
 
-            return propose_correction(parts, scanner, now_is, request, change, rules)
+            return propose_correction(parts, scanner, now_is, request, change, rules, again)
         seq, version, tombstones, conflicts = rewrite(parts, now_is, change, now)
     return CorrectReply(
         outcome="corrected",
@@ -141,6 +143,17 @@ def correct(
             if one
         ),
     )
+
+
+def _restates(parts: Parts, now_is: Current, change: Change) -> list[restated.Suspicion]:
+    """What the new text introduces that was probably rejected before, in other words."""
+    scope = now_is.scope.scope
+    with parts.database.read() as connection:
+        if not registry.has_tombstones(connection, scope):
+            return []
+    before = checks.statements(now_is.version.title, now_is.version.body)
+    after = checks.statements(change.title, change.body)
+    return restated.likely(parts, scope, checks.introduced(after, before))
 
 
 def _unchanged(now_is: Current, request: CorrectRequest) -> CorrectReply:

@@ -22,7 +22,7 @@ from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
 from memsvc.model.requests import CorrectRequest, DecisionRequest, ForgetRequest, SaveRequest
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
-from memsvc.service.gateway import checks, lifting, rebuild, vaults
+from memsvc.service.gateway import checks, lifting, rebuild, restated, vaults
 from memsvc.service.gateway.correct import correct
 from memsvc.service.gateway.forget import forget
 from memsvc.service.gateway.parts import Parts
@@ -117,8 +117,10 @@ class Gateway:
         return rebuild.put_all(self._parts, vault)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
-        """Vectors for chunks that have none."""
-        return rebuild.embed_missing(self._parts, limit=limit, progress=progress)
+        """Vectors for chunks that have none; how many. Rejected claims get theirs too."""
+        done = rebuild.embed_missing(self._parts, limit=limit, progress=progress)
+        restated.remember_all(self._parts, limit=limit)
+        return done
 
     def forget_other_models(self, model_id: str) -> None:
         """Vectors of other models dropped."""

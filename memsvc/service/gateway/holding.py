@@ -16,6 +16,7 @@ from memsvc.service.gateway.parts import Parts
 
 __all__ = [
     "EXTERNAL_EDIT",
+    "RESTATEMENT",
     "REVIEW",
     "Hold",
     "after_edit",
@@ -31,6 +32,8 @@ __all__ = [
 
 REVIEW = "review"
 """`withheld` of a note that the vault's policy keeps back until a person approves it."""
+RESTATEMENT = "likely_restatement"
+"""`withheld` of a file that probably says again, in other words, what was rejected."""
 EXTERNAL_EDIT = "external_edit"
 """`withheld` of a file that was changed outside, in a vault that has such changes proposed."""
 _FOR_A_PERSON = frozenset({REVIEW, EXTERNAL_EDIT})
@@ -126,7 +129,9 @@ def queue_arrival(
         return
     ledger.close_reviews(connection, note.note_id, at=parts.clock.now(), state="edited")
     if note.withheld:
-        hold = Hold(ReviewKind.WITHHELD, (note.withheld,), {**detail})
+        again = note.withheld == RESTATEMENT
+        kind = ReviewKind.RESTATEMENT if again else ReviewKind.WITHHELD
+        hold = Hold(kind, (note.withheld,), {**detail})
     elif note.status is Status.DISPUTED:
         hold = Hold(ReviewKind.DISPUTE, ("the file says that it is disputed",), {})
     elif note.status is Status.PROPOSED:

@@ -23,7 +23,7 @@ from memsvc.model.vocabulary import (
     VaultName,
 )
 from memsvc.notes.document import Document
-from memsvc.service.gateway import checks, drafts, holding
+from memsvc.service.gateway import checks, drafts, holding, restated
 from memsvc.service.gateway.indexing import Vectors, document_of, index_version, resolve
 from memsvc.service.gateway.layout import project_after_move, project_of
 from memsvc.service.gateway.parts import Parts
@@ -48,6 +48,8 @@ class Arrival:
     vectors: Vectors
     model_id: str
     violation: str
+    again: tuple[restated.Suspicion, ...] = ()
+    """What of it was probably rejected in its scope, in other words."""
 
 
 def file_caller(vault: VaultName, project: ProjectSlug) -> Caller:
@@ -182,9 +184,14 @@ def _judge(
     if previous is not None:
         fresh = checks.introduced(fresh, _stated(document_of(previous)))
     met = checks.find_rejected(connection, parts.keys(), scope, fresh)
-    if not met:
-        return "", {}
-    return "rejected_claim", {"tombstone": met[0].tombstone_id}
+    if met:
+        return "rejected_claim", {"tombstone": met[0].tombstone_id}
+    said = {statement.normal for statement in fresh}
+    for one in arrival.again:
+        rejected = one.tombstone
+        if one.statement.normal in said and scope == Scope(rejected.vault, rejected.project):
+            return holding.RESTATEMENT, {**one.detail, "why": one.reason}
+    return "", {}
 
 
 def _stated(document: Document) -> list[checks.Statement]:

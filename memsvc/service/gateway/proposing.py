@@ -1,5 +1,7 @@
 """A correction that waits for a person: its text becomes a proposal, the note stays as it is."""
 
+from collections.abc import Sequence
+
 from memsvc.model.replies import CorrectReply, Json
 from memsvc.model.requests import CorrectRequest, SaveRequest
 from memsvc.model.vocabulary import ReviewKind
@@ -9,6 +11,7 @@ from memsvc.service.gateway.correct import Change, Current
 from memsvc.service.gateway.holding import Hold
 from memsvc.service.gateway.indexing import document_of, is_editable, vectors_for
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.restated import Suspicion, held
 from memsvc.service.gateway.save import create
 from memsvc.service.gateway.scan import Scanner
 
@@ -22,9 +25,11 @@ def propose_correction(
     request: CorrectRequest,
     change: Change,
     rules: VaultPolicy,
+    again: Sequence[Suspicion] = (),
 ) -> CorrectReply:
     """Keep a correction for a reviewer: a proposed note with the text, and what it corrects.
 
+    `again` is what of it probably says again what was rejected.
     The caller holds the vault's lock. Raises the Refused family, Uneditable, StorageFailed.
     """
     old = now_is.version
@@ -46,6 +51,8 @@ def propose_correction(
         "source": list[Json](change.source),
         "can_apply": is_editable(old, document),
     }
+    policy = rules.wants_review(now_is.scope.caller.principal)
+    reasons = (f"the vault's policy: review={rules.review}",) if policy else ()
     before = checks.statements(document.title, document.body)
     after = checks.statements(change.title, change.body)
     reply = create(
@@ -58,7 +65,7 @@ def propose_correction(
         valid=(change.valid_from, ""),
         texts=checks.introduced([*after, *checks.sourced(change.source)], before),
         vectors=vectors_for(parts, change.title, change.body),
-        hold=Hold(ReviewKind.CORRECTION, (f"the vault's policy: review={rules.review}",), detail),
+        hold=held(again, Hold(ReviewKind.CORRECTION, reasons, detail)),
     )
     return CorrectReply(
         outcome="proposed",

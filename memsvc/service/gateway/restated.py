@@ -19,17 +19,15 @@ from memsvc.ledger import registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import TombstoneRecord, VersionRecord
 from memsvc.model.identity import Scope
-from memsvc.model.replies import Json
+from memsvc.model.vocabulary import ReviewKind, Status
+from memsvc.service.gateway.checks import Statement
+from memsvc.service.gateway.holding import Hold
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.meaning import differing, replaced, saying
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["KIND", "WITHHELD", "Suspicion", "likely", "remember", "told"]
+__all__ = ["Suspicion", "held", "likely", "remember", "remember_all"]
 
-KIND = "likely_restatement"
-"""Of the review item."""
-WITHHELD = "likely_restatement"
-"""Why the note is kept back."""
 MODELS = ("all-MiniLM-L6-v2@",)
 """The models for which the two numbers below were fitted; with another one the guard is off."""
 CLOSE = 0.84
@@ -48,54 +46,88 @@ LATIN = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """The tombstone of what a text probably says again, and how close the two are."""
+    """The tombstone of what a statement probably says again, and how close the two are."""
 
+    statement: Statement
     tombstone: TombstoneRecord
     cosine: float
 
     @property
-    def detail(self) -> dict[str, Json]:
+    def detail(self) -> dict[str, str]:
         """What the event and the review item say of it: no text."""
         return {
             "tombstone": self.tombstone.tombstone_id,
             "rejected_note": self.tombstone.note_id,
-            "likeness": round(self.cosine, 3),
+            "likeness": f"{self.cosine:.2f}",
         }
 
+    @property
+    def reason(self) -> str:
+        """Why the text waits, in words for its writer and for the reviewer."""
+        first = self.tombstone
+        why = f" because: {first.reason}" if first.reason else ""
+        return (
+            "it seems to say in other words what was rejected here, a "
+            f"{first.claim_kind} of note {first.note_id}, on {first.at[:10]} by {first.actor}{why} "
+            f"(tombstone {first.tombstone_id}, likeness {self.cosine:.2f})"
+        )
 
-def told(suspicion: Suspicion) -> str:
-    """What the writer is told."""
-    first = suspicion.tombstone
-    why = f" because: {first.reason}" if first.reason else ""
-    return (
-        "kept back for a person to look at: it seems to say in other words what was rejected here, "
-        f"a {first.claim_kind} of note {first.note_id}, on {first.at[:10]} by {first.actor}{why} "
-        f"(tombstone {first.tombstone_id})"
-    )
+
+def held(suspicions: Sequence[Suspicion], hold: Hold | None) -> Hold | None:
+    """Why a write waits for a person: for what it probably says again, and what else holds it."""
+    if not suspicions:
+        return hold
+    first = suspicions[0]
+    if hold is None:
+        return Hold(ReviewKind.RESTATEMENT, (first.reason,), {**first.detail})
+    return Hold(hold.kind, (*hold.reasons, first.reason), {**hold.detail, **first.detail})
 
 
-def likely(parts: Parts, scope: Scope, texts: Sequence[str]) -> Suspicion | None:
-    """The rejected claim that one of the statements most likely says again; None without a model.
+def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[Suspicion]:
+    """What of a text probably says again what was rejected in the scope, the closest first.
 
-    Called before the transaction: reading takes milliseconds a statement.
+    Called before the transaction: reading takes milliseconds a statement. Empty without a model.
     """
     embedder = _fitted(parts)
-    wanted = [text for text in dict.fromkeys(texts) if _readable(text)][:MOST_STATEMENTS]
+    wanted = [one for one in statements if one.counts and one.text and _readable(one.text)]
+    wanted = wanted[:MOST_STATEMENTS]
     if embedder is None or not wanted:
-        return None
-    remember(parts, scope, limit=AT_ONCE)
-    with parts.database.read() as connection:
-        if not rejections.known(connection, scope, embedder.model_id):
-            return None
+        return []
     try:
-        vectors = embedder.embed_passages(wanted)
+        remember(parts, scope, limit=AT_ONCE)
+        with parts.database.read() as connection:
+            if not rejections.known(connection, scope, embedder.model_id):
+                return []
+        vectors = embedder.embed_passages([one.text for one in wanted])
         with parts.database.read() as connection:
             close = rejections.nearest(
                 connection, scope, model_id=embedder.model_id, statements=vectors, least=CLOSE
             )
-            return _first_alike(connection, parts, scope, wanted, close, embedder)
+            if not close:
+                return []
+            return _alike_ones(connection, parts, scope, wanted, close, embedder)
     except ModelUnavailable:
-        return None
+        return []
+
+
+def remember_all(parts: Parts, *, limit: int | None) -> int:
+    """Read rejected claims of every scope that the model has not read yet, about `limit` at most; how
+    many were looked at.
+
+    Raises ModelUnavailable if the model fails.
+    """
+    if _fitted(parts) is None:
+        return 0
+    with parts.database.read() as connection:
+        scopes = registry.scopes_with_tombstones(connection)
+    done = 0
+    for scope in scopes:
+        while limit is None or done < limit:
+            read = remember(parts, scope, limit=AT_ONCE)
+            done += read
+            if read < AT_ONCE:
+                break
+    return done
 
 
 def remember(parts: Parts, scope: Scope, *, limit: int) -> int:
@@ -119,10 +151,22 @@ def remember(parts: Parts, scope: Scope, *, limit: int) -> int:
     there = [one for one in records if one.tombstone_id in texts]
     vectors = embedder.embed_passages([texts[one.tombstone_id] for one in there])
     read = {one.tombstone_id: vector for one, vector in zip(there, vectors, strict=True)}
+    versions = {one.tombstone_id: (one.note_id, one.version) for one in there}
     rows = [Rejection(one.tombstone_id, one.note_id, read.get(one.tombstone_id)) for one in records]
     with parts.database.write(durable=False) as connection:
-        rejections.put(connection, scope, embedder.model_id, rows)
+        kept = [
+            row
+            for row in rows
+            if row.vector is None or _held(connection, versions[row.tombstone_id])
+        ]
+        rejections.put(connection, scope, embedder.model_id, kept)
     return len(records)
+
+
+def _held(connection: Connection, place: tuple[str, int]) -> bool:
+    """Whether the ledger still holds a version's text: a purge may have come in between."""
+    version = registry.find_version(connection, *place)
+    return version is not None and bool(version.content)
 
 
 def _fitted(parts: Parts) -> Embedder | None:
@@ -136,27 +180,49 @@ def _readable(text: str) -> bool:
     return bool(letters) and latin >= LATIN * len(letters)
 
 
-def _first_alike(
+def _alike_ones(
     connection: Connection,
     parts: Parts,
     scope: Scope,
-    texts: Sequence[str],
+    statements: Sequence[Statement],
     close: Sequence[Near],
     embedder: Embedder,
-) -> Suspicion | None:
-    """The closest pair that agrees in numbers, names and polarity."""
-    standing = (
-        {one.tombstone_id: one for one in registry.standing(connection, scope)} if close else {}
-    )
+) -> list[Suspicion]:
+    """Of the close pairs those that agree in numbers, names and polarity."""
+    standing = {one.tombstone_id: one for one in registry.standing(connection, scope)}
     pairs = [near for near in close if near.tombstone_id in standing][:LOOKED_AT]
     rejected = _texts(
         connection, parts.keys(), scope, [standing[near.tombstone_id] for near in pairs]
     )
+    found = []
     for near in pairs:
-        text = rejected.get(near.tombstone_id)
-        if text is not None and _alike(text, texts[near.statement], embedder):
-            return Suspicion(standing[near.tombstone_id], near.cosine)
-    return None
+        text, new = rejected.get(near.tombstone_id), statements[near.statement]
+        if text is None or not _alike(text, new.text, embedder):
+            continue
+        if not _stands_instead(connection, standing[near.tombstone_id], new, near.cosine, embedder):
+            found.append(Suspicion(new, standing[near.tombstone_id], near.cosine))
+    return found
+
+
+def _stands_instead(
+    connection: Connection,
+    tombstone: TombstoneRecord,
+    new: Statement,
+    cosine: float,
+    embedder: Embedder,
+) -> bool:
+    """Whether the note that dropped the claim says something closer now: then that is what is meant."""
+    note = registry.find_note(connection, tombstone.note_id)
+    if note is None or note.status is not Status.ACTIVE or note.version == tombstone.version:
+        return False
+    version = registry.find_version(connection, note.note_id, note.version)
+    if version is None:
+        return False
+    stated = [text for text, normal in _stated(version, None) if normal != new.normal]
+    if len(stated) > MOST_STATEMENTS or not stated:
+        return False
+    vectors = embedder.embed_passages([*stated, new.text])
+    return bool((vectors[:-1] @ vectors[-1]).max() >= cosine)
 
 
 def _alike(one: str, other: str, embedder: Embedder) -> bool:

@@ -21,7 +21,7 @@ from memsvc.notes import slugs
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
-from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway import checks, drafts, limits, restated
 from memsvc.service.gateway.holding import REVIEW, Hold, hold_of, queue
 from memsvc.service.gateway.indexing import (
     Vectors,
@@ -62,6 +62,7 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
         raise InvalidInput("valid_to must be later than valid_from", argument="valid_to")
     texts = checks.statements(request.title, request.body) + checks.sourced(request.source)
     vectors, model_id = vectors_for(parts, request.title.strip(), request.body)
+    again = restated.likely(parts, scope.scope, texts)
     with parts.locked(scope.scope.vault):
         with parts.database.read() as connection:
             vault, root = root_of(connection, scope.scope.vault)
@@ -72,7 +73,7 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
             if known is not None:
                 return known
             limits.check_budget(connection, parts, rules, scope.caller, scope.scope.vault)
-        hold = hold_of(rules, scope.caller.principal)
+        hold = restated.held(again, hold_of(rules, scope.caller.principal))
         same = _corroborate(parts, scope, request, held=hold is not None)
         if same is not None:
             return same
