@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, StaleVersion, Uneditable
 from memsvc.index import writer as index
+from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.events import NewEvent

@@ -65,10 +65,9 @@ class Suspicion:
     def reason(self) -> str:
         """Why the text waits, in words for its writer and for the reviewer."""
         first = self.tombstone
-        why = f" because: {first.reason}" if first.reason else ""
         return (
-            "it seems to say in other words what was rejected here, a "
-            f"{first.claim_kind} of note {first.note_id}, on {first.at[:10]} by {first.actor}{why} "
+            "it seems to say in other words what was rejected here: a "
+            f"{first.claim_kind} of note {first.note_id}, on {first.at[:10]} by {first.actor} "
             f"(tombstone {first.tombstone_id}, likeness {self.cosine:.2f})"
         )
 
