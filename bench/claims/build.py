@@ -16,6 +16,7 @@ __all__ = ["SEED", "made", "main"]
 
 SEED = 20261130
 SINGLE = 2
+TRIES = 20
 
 
 def made() -> list[Restated]:
@@ -29,12 +30,15 @@ def _dressed(claim: str, number: int, turn: Iterator[str]) -> Iterator[Restated]
     wanted: list[str] = []
     while len(wanted) < SINGLE:
         attack = next(turn)
-        if suits(attack, claim):
+        if suits(attack, claim) and attack not in wanted:
             wanted.append(attack)
     if suits(COMBINED, claim):
         wanted.append(COMBINED)
     for attack in wanted:
-        yield Restated(claim, attack, dress(attack, claim, chance))
+        tries = (dress(attack, claim, chance) for _ in range(TRIES))
+        body = next((one for one in tries if one != claim), "")
+        if body:  # chance may leave every letter as it was, or there is none to change
+            yield Restated(claim, attack, body)
 
 
 def main() -> None:
