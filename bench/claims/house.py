@@ -1,5 +1,6 @@
 """A home in which claims were rejected, and the product's own checks asked about new texts."""
 
+import string
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ __all__ = ["House"]
 
 VAULT, PROJECT = VaultName("personal"), ProjectSlug("bench")
 TITLE = "Another note"
+_LETTERS = string.ascii_lowercase
 TOGETHER = 20
 """Claims in one note."""
 
@@ -53,7 +55,9 @@ class House:
         made = 0
         for start in range(0, len(claims), TOGETHER):
             body = "\n".join(f"- {claim}" for claim in claims[start : start + TOGETHER])
-            note = self._service.save(caller, SaveRequest(title=f"Batch {start}", body=body))
+            note = self._service.save(
+                caller, SaveRequest(title=f"Batch {_LETTERS[start // TOGETHER]}", body=body)
+            )
             request = ForgetRequest(id=note.id, mode=ForgetMode.RETRACT, reason="bench")
             made += self._service.forget(caller, request).tombstones
         return made
