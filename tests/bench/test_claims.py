@@ -35,6 +35,7 @@ def test_the_set_is_large_of_all_attacks_and_no_neighbour_is_a_claim() -> None:
         assert sum(row.part == part for row in data if row.paraphrase) >= 100
 
 
+@pytest.mark.guarantee("C1", "C2")
 def test_the_key_blocks_dressed_claims_and_no_neighbour(tmp_path: Path) -> None:
     outcomes = measure_key(tmp_path)
     committed = json.loads(COMMITTED.read_text("utf-8"))

@@ -66,6 +66,7 @@ def items(world: World) -> list[dict[str, Json]]:
     return world.service.reviews(human())
 
 
+@pytest.mark.guarantee("C2")
 def test_a_paraphrase_of_a_rejected_claim_waits_for_a_person_and_neighbours_are_stored(
     world: Meaning,
 ) -> None:
