@@ -8,7 +8,8 @@ MemsvcError
 ├── Refused                 the gateway's policy says no
 │   ├── RejectedClaim       the text repeats something that was rejected here
 │   ├── SecretFound         the text holds a credential
-│   └── RecalledText        the text came out of recall itself
+│   ├── RecalledText        the text came out of recall itself
+│   └── OverBudget          the caller wrote too often within the hour
 ├── StaleVersion            the note changed since the caller read it
 ├── Uneditable              the file's frontmatter cannot be edited without harm
 ├── VaultOffline            the vault's folder is unreadable or lost its notes
@@ -28,6 +29,7 @@ __all__ = [
     "Misconfigured",
     "ModelUnavailable",
     "NotFound",
+    "OverBudget",
     "RecalledText",
     "Refused",
     "RejectedClaim",
@@ -97,6 +99,12 @@ class RecalledText(Refused):
     """The text is a recall reply being saved again."""
 
     code = "recalled_text"
+
+
+class OverBudget(Refused):
+    """The caller used up the writes that the vault allows in an hour."""
+
+    code = "over_budget"
 
 
 class StaleVersion(MemsvcError):

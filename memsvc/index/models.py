@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, delete, distinct, func, select
 
-from memsvc.index.schema import chunks, details, entries, vector_files, vectors
+from memsvc.index.schema import chunks, details, entries, rejections, vector_files, vectors
 from memsvc.index.sqlite_fts import scope_key
 from memsvc.scope.proof import ReadScope
 
@@ -54,3 +54,4 @@ def forget_others(connection: Connection, model_id: str) -> None:
     connection.execute(delete(vectors).where(vectors.c.file_id.in_(named)))
     connection.execute(delete(details).where(details.c.file_id.in_(named)))
     connection.execute(delete(vector_files).where(vector_files.c.model_id != model_id))
+    connection.execute(delete(rejections).where(rejections.c.model_id != model_id))

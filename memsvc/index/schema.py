@@ -31,6 +31,7 @@ __all__ = [
     "gone",
     "links",
     "metadata",
+    "rejections",
     "scopes",
     "state",
     "terms",
@@ -38,7 +39,7 @@ __all__ = [
     "vectors",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raise it when a table, the analyser or the cutting into passages changes."""
 
 metadata = MetaData(
@@ -189,6 +190,17 @@ links = Table(
     Column("entry_id", Integer, primary_key=True),
     Column("target", String, primary_key=True),
     Index("ix_index_link_target", "target"),
+)
+rejections = Table(
+    "index_rejection",
+    metadata,
+    Column("tombstone_id", String, primary_key=True),
+    Column("model_id", String, primary_key=True),
+    _text("scope_key"),
+    _text("note_id"),
+    Column("vector", LargeBinary, nullable=False),  # half floats; empty: the text is not known
+    Index("ix_index_rejection_scope_key", "scope_key"),
+    Index("ix_index_rejection_note_id", "note_id"),
 )
 
 

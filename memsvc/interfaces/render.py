@@ -79,8 +79,9 @@ def render_save(reply: SaveReply) -> str:
 
 def render_correct(reply: CorrectReply) -> str:
     """The corrected note's new version, and other notes that still state the old text."""
+    proposed = "Proposed: the note stays as it is until a person approves the new text."
     lines = [
-        f"Corrected ({reply.mode}).",
+        proposed if reply.outcome == "proposed" else f"Corrected ({reply.mode}).",
         *_place(reply.id, reply.version, reply.scope, reply.path, reply.event),
     ]
     if reply.valid_from:
@@ -96,6 +97,7 @@ def render_forget(reply: ForgetReply) -> str:
     head = {
         "retracted": "Forgotten: the note left recall.",
         "passage_removed": "Forgotten: the passage left the note.",
+        "proposed": "Proposed: the note stays as it is until a person approves it without the passage.",
     }.get(reply.outcome, f"{reply.outcome}.")
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.trash:

@@ -98,15 +98,19 @@ def tombstones(scope: ReadScope, connection: Connection) -> list[dict[str, Any]]
     return [{name: getattr(row, name) for name in (*shown, *more)} for row in rows]
 
 
-def reviews(scope: ReadScope, connection: Connection) -> list[dict[str, Any]]:
-    """Open review items of the scope, oldest first."""
+def reviews(
+    scope: ReadScope, connection: Connection, *, review_id: str = ""
+) -> list[dict[str, Any]]:
+    """Open review items of the scope, oldest first; or the one of that id, open or closed."""
     table = tables.review_item
+    one = table.c.review_id == review_id if review_id else table.c.state == "open"
     rows = connection.execute(
         select(table)
-        .where(_within(scope, table.c.vault, table.c.project), table.c.state == "open")
+        .where(_within(scope, table.c.vault, table.c.project), one)
         .order_by(table.c.at, table.c.review_id)
     )
-    shown = ("review_id", "vault", "project", "kind", "note_id", "version", "at", "event_seq")
+    shown = ["review_id", "vault", "project", "kind", "note_id", "version", "at", "event_seq"]
+    shown += ["state", "closed_at"] if review_id else []
     return [
         {**{name: getattr(row, name) for name in shown}, "detail": json.loads(row.detail)}
         for row in rows

@@ -16,7 +16,7 @@ from memsvc.ledger.records import (
     VaultRecord,
     VersionRecord,
 )
-from memsvc.model.identity import Scope
+from memsvc.model.identity import Principal, Scope
 from memsvc.model.vocabulary import Action, NoteId, ProjectSlug, Status, Trust, VaultName
 
 __all__ = [
@@ -36,6 +36,9 @@ __all__ = [
     "same_text",
     "scopes_with_events",
     "scopes_with_records",
+    "scopes_with_tombstones",
+    "standing",
+    "standing_ids",
     "tombstone_keys",
     "tombstones_exist",
     "unresolved",
@@ -43,10 +46,15 @@ __all__ = [
     "vaults",
     "version_numbers",
     "versions_of",
+    "writes_since",
 ]
 
 _GONE = tuple(status.value for status in GONE)
 _BATCH = 400
+_WRITES = tuple(
+    action.value
+    for action in (Action.SAVE, Action.CORROBORATE, Action.CORRECT, Action.FORGET, Action.PROPOSE)
+)
 
 
 def vaults(connection: Connection) -> list[VaultRecord]:
@@ -171,8 +179,10 @@ def version_numbers(connection: Connection, note_id: str) -> list[int]:
     return [row.version for row in rows]
 
 
-def same_text(connection: Connection, scope: Scope, text_key: str) -> NoteRecord | None:
-    """An active note of the scope whose current version has that text."""
+def same_text(
+    connection: Connection, scope: Scope, text_key: str, *, status: Status = Status.ACTIVE
+) -> NoteRecord | None:
+    """A note of the scope in that status, active if not said, whose current version has that text."""
     note, version = tables.note, tables.note_version
     row = connection.execute(
         select(note)
@@ -185,12 +195,34 @@ def same_text(connection: Connection, scope: Scope, text_key: str) -> NoteRecord
             version.c.text_key == text_key,
             note.c.vault == scope.vault,
             note.c.project == scope.project,
-            note.c.status == Status.ACTIVE.value,
+            note.c.status == status.value,
         )
         .order_by(note.c.note_id)
         .limit(1)
     ).first()
     return _note(row) if row else None
+
+
+def writes_since(
+    connection: Connection, vault: VaultName, principal: Principal, *, since: str
+) -> int:
+    """How many writes to the vault a principal has done since a stamp."""
+    table = tables.audit_event
+    newest_before = (
+        select(table.c.seq).where(table.c.at < since).order_by(table.c.seq.desc()).limit(1)
+    )
+    last = int(connection.execute(newest_before).scalar() or 0)
+    found = connection.execute(
+        select(func.count()).where(
+            table.c.seq > last,
+            table.c.vault == vault,
+            table.c.actor_kind == principal.kind.value,
+            table.c.actor_name == principal.name,
+            table.c.outcome == "done",
+            table.c.action.in_(_WRITES),
+        )
+    )
+    return int(found.scalar() or 0)
 
 
 def named(
@@ -252,6 +284,27 @@ def blocking(connection: Connection, scope: Scope, digests: Sequence[str]) -> li
         rows = connection.execute(_standing(scope).where(tables.tombstone.c.digest.in_(batch)))
         found.extend(_tombstone(row) for row in rows)
     return sorted(found, key=lambda record: (record.at, record.tombstone_id))
+
+
+def standing(connection: Connection, scope: Scope) -> list[TombstoneRecord]:
+    """Every tombstone that blocks in the scope, oldest first."""
+    rows = connection.execute(_standing(scope).order_by(tables.tombstone.c.tombstone_id))
+    return [_tombstone(row) for row in rows]
+
+
+def standing_ids(connection: Connection, scope: Scope) -> set[str]:
+    """The ids of the tombstones that block in the scope."""
+    found = _standing(scope).with_only_columns(tables.tombstone.c.tombstone_id)
+    return set(connection.execute(found).scalars())
+
+
+def scopes_with_tombstones(connection: Connection) -> list[Scope]:
+    """Every scope in which something is rejected."""
+    table = tables.tombstone
+    rows = connection.execute(
+        select(table.c.vault, table.c.project).where(table.c.lifted_at == "").distinct()
+    )
+    return [Scope(VaultName(row.vault), ProjectSlug(row.project)) for row in rows]
 
 
 def operations(connection: Connection, vault: VaultName) -> list[FileOperation]:

@@ -33,6 +33,7 @@ __all__ = [
     "add_vault",
     "add_version",
     "close_reviews",
+    "decide_review",
     "drop_file_states",
     "drop_operation",
     "end_version",
@@ -182,14 +183,44 @@ def add_review(  # noqa: PLR0913 - a review item is this wide
     connection.execute(insert(tables.review_item), row)
 
 
-def close_reviews(connection: Connection, note_id: str, *, at: datetime, state: str) -> None:
-    """Close the open items of one note."""
+def close_reviews(
+    connection: Connection, note_id: str, *, at: datetime, state: str
+) -> list[dict[str, Any]]:
+    """Close the open items about one note's text; `kind` and `detail` of each, oldest first.
+
+    An edit settles no conflict and no request to purge: those stay open, unless the note is gone.
+    """
     table = tables.review_item
+    kept = ("conflict", "purge_request") if state == "edited" else ()
+    rows = connection.execute(
+        update(table)
+        .where(table.c.note_id == note_id, table.c.state == "open", table.c.kind.not_in(kept))
+        .values(state=state, closed_at=stamp(at))
+        .returning(table.c.review_id, table.c.kind, table.c.detail)
+    )
+    found = sorted(rows, key=lambda row: str(row.review_id))
+    return [{"kind": row.kind, "detail": json.loads(row.detail)} for row in found]
+
+
+def decide_review(
+    connection: Connection, review_id: str, *, at: datetime, state: str, decision: dict[str, Any]
+) -> bool:
+    """Close one open item with what was decided about it; False when it is not open any more.
+
+    `decision` holds no note text.
+    """
+    table = tables.review_item
+    open_one = (table.c.review_id == review_id) & (table.c.state == "open")
+    present = connection.execute(select(table.c.detail).where(open_one)).scalar()
+    if present is None:
+        return False
+    detail = {**json.loads(present), "decision": decision}
     connection.execute(
         update(table)
-        .where(table.c.note_id == note_id, table.c.state == "open")
-        .values(state=state, closed_at=stamp(at))
+        .where(table.c.review_id == review_id)
+        .values(state=state, closed_at=stamp(at), detail=json.dumps(detail, ensure_ascii=False))
     )
+    return True
 
 
 def add_operation(  # noqa: PLR0913 - a file operation is this wide

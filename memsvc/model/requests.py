@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
-from memsvc.model.vocabulary import CorrectMode, Detail, ForgetMode, Kind
+from memsvc.model.vocabulary import CorrectMode, Detail, Disposition, ForgetMode, Kind
 
 __all__ = [
     "AuditRequest",
     "CorrectRequest",
+    "DecisionRequest",
     "ForgetRequest",
     "HistoryRequest",
     "ReadRequest",
     "RecallRequest",
+    "ReviewFilter",
     "SaveRequest",
     "TextHistoryRequest",
 ]
@@ -129,3 +131,34 @@ class TextHistoryRequest:
     id: str
     limit: int = 20
     before: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRequest:
+    """A reviewer's decision about one item.
+
+    `old` names the active note that the new text is weighed against, where the item names none;
+    `title` and `body` are the reviewer's own text for `replace`; `lift` allows again what the text
+    states and was rejected before.
+    """
+
+    id: str
+    disposition: Disposition
+    reason: str = ""
+    old: str = ""
+    title: str = ""
+    body: str = ""
+    lift: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFilter:
+    """Which open review items are wanted; the empty text does not narrow. `likeness` names a group
+    as the list does: the group as it is now, or nothing.
+    """
+
+    kind: str = ""
+    source: str = ""
+    likeness: str = ""
+    vault: str = ""
+    project: str = ""

@@ -8,12 +8,16 @@ __all__ = [
     "Action",
     "CorrectMode",
     "Detail",
+    "Disposition",
+    "ExternalEdits",
     "ForgetMode",
     "Kind",
     "NoteId",
     "Outcome",
     "PrincipalKind",
     "ProjectSlug",
+    "ReviewKind",
+    "ReviewRule",
     "Role",
     "SaveOutcome",
     "Status",
@@ -150,3 +154,40 @@ class Detail(StrEnum):
 
     SNIPPET = "snippet"
     FULL = "full"
+
+
+class ReviewRule(StrEnum):
+    """Whose writes wait for a person before they are recalled."""
+
+    NONE = "none"
+    AGENTS = "agents"
+    ALL = "all"
+
+
+class ExternalEdits(StrEnum):
+    """What becomes of a file that was changed outside memsvc."""
+
+    TRUST = "trust"
+    PROPOSE = "propose"
+
+
+class ReviewKind(StrEnum):
+    """Why something waits for a person."""
+
+    PROPOSAL = "proposal"
+    CORRECTION = "correction"
+    RESTATEMENT = "restatement"
+    WITHHELD = "withheld"
+    DISPUTE = "dispute"
+    CONFLICT = "conflict"
+    PURGE_REQUEST = "purge_request"
+
+
+class Disposition(StrEnum):
+    """What a reviewer decides about a new text and the one that stands."""
+
+    KEEP_NEW = "keep-new"
+    KEEP_OLD = "keep-old"
+    KEEP_BOTH = "keep-both"
+    REJECT_BOTH = "reject-both"
+    REPLACE = "replace"

@@ -43,7 +43,11 @@ _VALUE = re.compile(
     r"|[^\W\d_]@[^\W\d_]"
 )
 
-_CLOSERS = "\"'”’»)\\]}*_~`=" + BLANK
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e0fff"
+)
+_CLOSERS = "\"'”’»)\\]}*_~`=" + BLANK + _UNSEEN
 _END = re.compile(rf"[.!?…]+[{_CLOSERS}]*(?=\s|$)|[。！？｡．]+[{_CLOSERS}」』】）]*|\n")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘]{1,24}$")
 _ABBREVIATIONS = re.compile(
@@ -55,8 +59,13 @@ _MAX_DOUBTS = 3
 """Doubtful ends of one sentence that are also read as ends; more would cost quadratic time."""
 _BEFORE_NUMBER = {"no", "nr", "art", "pos", "ver", "rev", "ext"}
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_DEFINITION = re.compile(r"^[ \t>]*\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*\S", re.MULTILINE)
+_REFERENCE = re.compile(r"\]\[([^\[\]\n]+)\]")
 _CALLOUT = re.compile(r"[ \t]*\[![^\]\n]+\][+-]?[^\n]*\n")
-_PAIR_LINE = re.compile(r"[*_` ]{0,4}[^\s:*_`][^:\n]{0,40}[*_`]{0,3}:[*_`]{0,3}[ \t]")
+_MAY_BREAK = re.compile(r"[\n<]")
+_PAIR_LINE = re.compile(
+    rf"[*_` {BLANK}]{{0,4}}[^\s:*_`][^:\n]{{0,40}}[*_`{BLANK}]{{0,3}}:[*_`{BLANK}]{{0,3}}[ \t]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,8 @@ def claims(body: str) -> list[Claim]:
     `body[claim.start:claim.end]` is its source. Repeated statements are repeated. Texts of signs
     alone are no claims.
     """
-    source = body.replace(BLANK, "\ufffd").replace("\r\n", " \n").replace("\r", "\n")
+    source = _with_links(body.replace(BLANK, "\ufffd"))
+    source = source.replace("\r\n", " \n").replace("\r", "\n")
     found: list[Claim] = []
     if len(source) <= MAX_PARSED:
         try:
@@ -114,7 +124,7 @@ def counts(text: str) -> bool:
 
 def whole(body: str) -> str:
     """The normal form of a whole body, which is always a claim; empty for an empty body."""
-    return normal_form(body)
+    return normal_form(_with_links(body))
 
 
 def dropped(old: str, new: str) -> list[Claim]:
@@ -128,6 +138,23 @@ def dropped(old: str, new: str) -> list[Claim]:
         if claim.normal not in kept and not claim.aside:
             gone.setdefault(claim.normal, claim)
     return list(gone.values())
+
+
+def _with_links(body: str) -> str:
+    """The body with `[label][name]` as `[label](name)`, which is as long, where the name is defined."""
+    defined = {_name(match[1]) for match in _DEFINITION.finditer(body)}
+    if not defined:
+        return body
+
+    def direct(match: "re.Match[str]") -> str:
+        known = _name(match[1]) in defined and not set(match[1]) & set("()")
+        return f"]({match[1]})" if known else match[0]
+
+    return _REFERENCE.sub(direct, body)
+
+
+def _name(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 @cache
@@ -200,6 +227,9 @@ class _Blocks:
                 begin = self.starts[first] + max(self._line(first).find(prefix.strip()), 0)
             yield _claim(prefix + text, begin, after_it, kind)
             prefix = ""
+        for start, end, text in _joined_sentences(token.content):
+            begin, after_it = _placed(places, keys, start), _placed(places, keys, end - 1) + 1
+            yield replace(_claim(text, begin, after_it, kind), aside=True)
 
     def _row(self, row: list["Token"]) -> Iterator[Claim]:
         """A row is a claim, and each sentence of four words in a cell, wherever it stands."""
@@ -301,12 +331,17 @@ def _seen(content: str) -> str:
     return " ".join(mask_inline(content).replace(BLANK, "").split())
 
 
-def _sentences(content: str, *, literal: bool = False) -> Iterator[tuple[int, int, str]]:
-    """The sentences of a block: start, end, and text without markdown, of those that say anything."""
+def _sentences(
+    content: str, *, literal: bool = False, parted: bool = True
+) -> Iterator[tuple[int, int, str]]:
+    """The sentences of a block: start, end, and text without markdown, of those that say anything.
+
+    Hard breaks end one only if `parted`.
+    """
     masked = content if literal else mask_inline(content)
     start = 0
     doubts: list[int] = []
-    for end, certain in [*_ends(masked), (len(masked), True)]:
+    for end, certain in [*_ends(masked, parted=parted), (len(masked), True)]:
         if not certain:
             doubts.append(end)
             continue
@@ -328,6 +363,16 @@ def _block_sentences(content: str) -> Iterator[tuple[int, int, str]]:
             yield begin + first, begin + last, text
 
 
+def _joined_sentences(content: str) -> Iterator[tuple[int, int, str]]:
+    """The sentences that hard breaks part, read on: a break may stand inside one."""
+    parted = list(_block_sentences(content))
+    if len(parted) < 2 or not _MAY_BREAK.search(content):  # nothing that ends before its sentence
+        return
+    for one in _sentences(mask_lines(content), parted=False):
+        if one not in parted:
+            yield one
+
+
 def _piece(masked: str, start: int, end: int, *, words: int) -> Iterator[tuple[int, int, str]]:
     """One sentence, if it says anything in at least so many words."""
     piece = masked[start:end]
@@ -338,12 +383,12 @@ def _piece(masked: str, start: int, end: int, *, words: int) -> Iterator[tuple[i
         yield start + lead, end - trail, said
 
 
-def _ends(masked: str) -> Iterator[tuple[int, bool]]:
+def _ends(masked: str, *, parted: bool) -> Iterator[tuple[int, bool]]:
     """Where sentences end, and whether that is certain."""
     for match in _END.finditer(masked):
         sign = match[0]
         if sign == "\n":
-            if _breaks(masked, match.start()):
+            if _breaks(masked, match.start(), parted=parted):
                 yield match.end(), True
         elif not sign.startswith(".") or sign.startswith(".."):
             yield match.end(), True
@@ -353,13 +398,16 @@ def _ends(masked: str) -> Iterator[tuple[int, bool]]:
                 yield match.end(), ending == "end"
 
 
-def _breaks(masked: str, at: int) -> bool:
-    """Whether a line end parts two statements: a hard break, a tag, or `key: value` on both sides."""
+def _breaks(masked: str, at: int, *, parted: bool) -> bool:
+    """Whether a line end parts two statements: a definition, `key: value` twice, or a hard break."""
     before, after = masked[at - 1 : at], masked[at + 1 : at + 2]
-    if masked[max(at - 2, 0) : at] == "  " or before == "\\" or after == BLANK:
+    if after == ":" and masked[at + 2 : at + 3] in {" ", "\t"}:  # what a term means
         return True
     first = masked.rfind("\n", 0, at) + 1
-    return bool(_PAIR_LINE.match(masked, first, at) and _PAIR_LINE.match(masked, at + 1))
+    if _PAIR_LINE.match(masked, first, at) and _PAIR_LINE.match(masked, at + 1):
+        return True
+    hard = masked[max(at - 2, 0) : at] == "  " or before == "\\" or after == BLANK
+    return parted and hard
 
 
 def _ending(masked: str, match: "re.Match[str]") -> Literal["end", "doubt", "abbreviation"]:

@@ -25,7 +25,7 @@ from importlib.resources import files
 
 from memsvc.notes.plain import BLANK, plain
 
-__all__ = ["fold", "normal_form"]
+__all__ = ["fold", "normal_form", "other_reading"]
 
 _PASSES = 6
 _LETTER = r"[^\W\d_]"
@@ -130,7 +130,10 @@ def normal_form(text: str) -> str:
         if fresh == form:
             break
         form = fresh
-    return form or _signs_only(text)
+    if form:
+        return form
+    signs = _signs_only(text)
+    return fold(plain(signs)) or signs
 
 
 def fold(text: str) -> str:
@@ -141,6 +144,24 @@ def fold(text: str) -> str:
             break
         text = fresh
     return text if any(char.isalnum() for char in text) else ""
+
+
+def other_reading(text: str) -> str:
+    """What else a reader may take the text for, letter for letter; empty if nothing else.
+
+    A palochka, `i` in the normal form, looks as much like an `l`; a word of Greek or Cyrillic capitals
+    alone, which is its own word there, may look like a Latin one.
+    """
+    if text.isascii():
+        return ""
+    seen = text.translate(_by_look())
+    return seen if seen != text and any("a" <= char.lower() <= "z" for char in text) else ""
+
+
+@cache
+def _by_look() -> dict[int, str]:
+    capitals = {ord(char): shape.upper() for char, shape in _look_alikes()["capitals"].items()}
+    return capitals | {0x4C0: "l", 0x4CF: "l"}
 
 
 def _signs_only(text: str) -> str:

@@ -2,22 +2,26 @@
 
 from sqlalchemy import Connection
 
-from memsvc.errors import NotFound
+from memsvc.errors import Denied, NotFound
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VaultRecord
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import SHARED, PrincipalKind, Role
 from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
+from memsvc.scope.vault_policy import VaultPolicy
 
 __all__ = [
     "NO_NOTE",
+    "around",
+    "judges",
     "note_for",
     "oversight",
     "readable_note",
     "reads",
     "records",
     "vault_of",
+    "writable",
     "writes",
 ]
 
@@ -35,10 +39,14 @@ def vault_of(connection: Connection, caller: Caller) -> VaultRecord:
 
 def _grants(connection: Connection, caller: Caller) -> list[policy.Grant]:
     """An embedded caller has the project it is bound to, and its vault's `shared`."""
-    vault_of(connection, caller)
+    rules = VaultPolicy.of(vault_of(connection, caller).policy)
     role = Role.ADMIN if caller.principal.kind is PrincipalKind.HUMAN else Role.WRITER
     projects = dict.fromkeys((caller.project, SHARED))
-    return [policy.Grant(Scope(caller.vault, project), role) for project in projects]
+    shared = role if rules.may_write_shared(caller.principal) else Role.READER
+    return [
+        policy.Grant(Scope(caller.vault, project), shared if project == SHARED else role)
+        for project in projects
+    ]
 
 
 def reads(
@@ -60,6 +68,31 @@ def writes(
     return policy.write_scope(
         caller, _grants(connection, caller), vault=vault, project=project, need=need
     )
+
+
+def judges(connection: Connection, caller: Caller, scope: Scope) -> WriteScope:
+    """The scope of something to review, for a person who may decide it.
+
+    Raises NotFound, or Denied for anyone who is no person with the reviewer role.
+    """
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied("a review is decided by a person; an agent may only propose")
+    grants = [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
+    return policy.write_scope(
+        caller, grants, vault=scope.vault, project=scope.project, need=Role.REVIEWER
+    )
+
+
+def around(connection: Connection, caller: Caller, scope: Scope) -> ReadScope:
+    """One of the scopes that a person looks after, with its vault's `shared`. Raises NotFound."""
+    grants = [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
+    return policy.read_scope(caller, grants, vault=scope.vault, project=scope.project)
+
+
+def writable(connection: Connection, caller: Caller) -> list[Scope]:
+    """The scopes that the caller may write to."""
+    grants = _grants(connection, caller)
+    return [grant.scope for grant in grants if grant.role.rank >= Role.WRITER.rank]
 
 
 def readable_note(scope: ReadScope, connection: Connection, note_id: str) -> NoteRecord:

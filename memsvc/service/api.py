@@ -177,7 +177,7 @@ class MemoryService(Stewardship, ModelDesk):
         self.ensure_ready()
         reply = self._gateway.save(caller, request)
         self._vaults.add(caller.vault)
-        if reply.outcome != SaveOutcome.CREATED.value:
+        if reply.outcome == SaveOutcome.UNCHANGED.value:
             return reply
         with self._database.read() as connection:
             scope = access.reads(connection, caller)
@@ -205,9 +205,7 @@ class MemoryService(Stewardship, ModelDesk):
 
         with self._database.read() as connection:
             scope = access.reads(connection, caller)
-        also = stating(
-            scope, self._database, rejected, without=reply.id, embedder=self._embedder.ready()
-        )
+        also = stating(scope, self._database, rejected, without=reply.id)
         return replace(reply, also_stated_in=also)
 
     # -- reads -----------------------------------------------------------------------------

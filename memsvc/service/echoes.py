@@ -1,7 +1,6 @@
 """Other notes that state what was just rejected: they stay, and the caller is told."""
 
 from memsvc.database import Database
-from memsvc.embedding.protocol import Embedder
 from memsvc.index import reader as index
 from memsvc.ledger import registry
 from memsvc.model.replies import Related
@@ -21,21 +20,21 @@ def stating(
     rejected: list[Statement],
     *,
     without: str,
-    embedder: Embedder | None,
 ) -> list[Related]:
-    """Visible notes that make one of the rejected statements; looked for by their words.
+    """Visible notes that make one of the rejected statements.
 
-    At most the first dozen claims are looked up, twenty candidates each.
+    Whoever states the same uses the same words, so they are looked for by words and no model is
+    asked. At most the first dozen claims are looked up, twenty candidates each.
     """
     wanted = {statement.normal for statement in rejected if statement.counts}
     found: dict[str, Related] = {}
     with database.read() as connection:
         candidates: dict[str, Related] = {}
-        for normal, kind, counts in rejected[: CLAIMS * 2]:
-            if not counts or (kind == "whole" and len(rejected) > 1):
+        for statement in rejected[: CLAIMS * 2]:
+            if not statement.counts or (statement.kind == "whole" and len(rejected) > 1):
                 continue
             for one in index.similar(
-                scope, connection, title="", body=normal, embedder=embedder, limit=CANDIDATES
+                scope, connection, title="", body=statement.normal, embedder=None, limit=CANDIDATES
             ):
                 candidates.setdefault(one.id, one)
         for note_id, one in candidates.items():

@@ -11,9 +11,11 @@ from memsvc.index import reader as index
 from memsvc.ledger import chain, reader, registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.migrate import revision_of
-from memsvc.model.identity import Caller
+from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json, ScopesReply
+from memsvc.model.vocabulary import Role
 from memsvc.scope.proof import ReadScope
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.home import Home
 from memsvc.service.model_desk import vector_notice, vector_state
@@ -35,7 +37,9 @@ def scopes_reply(
     """Who the caller is and what it may do, with the state of its index."""
     with database.read() as connection:
         scope = access.reads(connection, caller)
-        write = access.writes(connection, caller)
+        bound = Scope(caller.vault, caller.project)
+        writable = access.writable(connection, caller)
+        role = access.writes(connection, caller).role if bound in writable else Role.READER
         vault = access.vault_of(connection, caller)
         counts = index.counts(scope, connection)
         model = vector_state(scope, connection, embedder)
@@ -49,9 +53,9 @@ def scopes_reply(
         project=caller.project,
         vault_path=vault.path,
         reads=[str(one) for one in scope.scopes],
-        writes=[str(one) for one in scope.scopes],
-        role=write.role.value,
-        policy={"review": "none", "external_edits": "trust", **vault.policy},
+        writes=[str(one) for one in writable],
+        role=role.value,
+        policy=VaultPolicy.of(vault.policy).shown(),
         state=state,
         notes=counts["notes"],
         index={**counts, "waiting": waiting, **model},

@@ -1,19 +1,20 @@
 """What the person who looks after a home does beside the audit: rejections, review, vaults, health."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from memsvc.clock import stamp
-from memsvc.embedding.loader import LazyEmbedder
-from memsvc.errors import VaultOffline
+from memsvc.errors import NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import VaultName
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.audit import AuditDesk, owner
+from memsvc.service.audit import owner
+from memsvc.service.reviewing import ReviewDesk
 
 __all__ = ["Progress", "Stewardship"]
 
@@ -21,13 +22,8 @@ Progress = Callable[[int, int, str], None]
 """Called with done, total and what is being done."""
 
 
-class Stewardship(AuditDesk):
+class Stewardship(ReviewDesk):
     """The part of the service that is not the seven verbs."""
-
-    _embedder: LazyEmbedder
-
-    def _look(self, vault: VaultName, *, quiet: bool = False) -> list[str]:
-        raise NotImplementedError
 
     def tombstones(self, caller: Caller) -> list[dict[str, Json]]:
         """What was rejected, without its text."""
@@ -39,12 +35,6 @@ class Stewardship(AuditDesk):
         """A rejected claim allowed again; for a person, with a confirmation."""
         self.ensure_ready()
         return self._gateway.lift(caller, tombstone_id=tombstone_id, reason=reason)
-
-    def reviews(self, caller: Caller) -> list[dict[str, Json]]:
-        """What waits for a person's decision."""
-        self.ensure_ready()
-        with self._database.read() as connection:
-            return reader.reviews(access.oversight(connection, caller), connection)
 
     def vault_add(
         self,
@@ -85,6 +75,18 @@ class Stewardship(AuditDesk):
         owner(caller)
         self._gateway.remove_vault(caller, name=name)
         return {"removed": name}
+
+    def vault_policy(self, caller: Caller, name: str, pairs: Sequence[str] = ()) -> dict[str, str]:
+        """A vault's policy, after any `key=value` pairs are set. Raises InvalidInput, NotFound."""
+        self.ensure_ready()
+        if pairs:
+            return self._gateway.set_policy(caller, name=name, pairs=pairs)
+        owner(caller)
+        with self._database.read() as connection:
+            record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        return VaultPolicy.of(record.policy).shown()
 
     def vault_accept(self, caller: Caller, name: str) -> dict[str, Json]:
         """Believe that the notes a vault lost are deleted, and bring it online."""

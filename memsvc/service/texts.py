@@ -15,7 +15,7 @@ from memsvc.model.requests import TextHistoryRequest
 from memsvc.scope.proof import ReadScope
 from memsvc.service.access import NO_NOTE
 
-__all__ = ["text_history"]
+__all__ = ["bounded", "difference", "text_history"]
 
 MOST_CHANGES = 50
 MOST_LINES = 400
@@ -74,8 +74,8 @@ def _change(scope: ReadScope, old: VersionRecord | None, new: VersionRecord) -> 
     elif any(_purged(one) for one in both):
         problem = _NOT_ON_RECORD
     else:
-        lines, added, removed, problem = _difference(old.content if old else "", new.content)
-    text, cut = _bounded(lines)
+        lines, added, removed, problem = difference(old.content if old else "", new.content)
+    text, cut = bounded(lines)
     return TextChange(
         version=new.version,
         against=old.version if old else 0,
@@ -98,7 +98,7 @@ def _purged(version: VersionRecord) -> bool:
     return not version.content and version.content_hash not in ("", hashlib.sha256().hexdigest())
 
 
-def _difference(old: str, new: str) -> tuple[list[str], int, int, str]:
+def difference(old: str, new: str) -> tuple[list[str], int, int, str]:
     """Unified lines without the two header lines, how many were added and removed, and a problem."""
     before, after = old.splitlines(), new.splitlines()
     same = _common(before, after)
@@ -141,7 +141,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return min(len(one), len(other))
 
 
-def _bounded(lines: list[str]) -> tuple[str, bool]:
+def bounded(lines: list[str]) -> tuple[str, bool]:
+    """Lines as one text, cut where it becomes too long to show, and whether it was cut."""
     shown: list[str] = []
     room = MOST_CHARS
     for line in lines[:MOST_LINES]:

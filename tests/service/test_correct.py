@@ -1,9 +1,12 @@
 """correct and forget: what is rejected stays rejected, and nothing else is."""
 
+import re
+
 import pytest
 
 from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, StaleVersion
-from memsvc.model.requests import ReadRequest
+from memsvc.model.requests import CorrectRequest, ReadRequest
+from memsvc.model.vocabulary import CorrectMode, Kind
 from tests.service.world import World, agent, human
 
 BODY = "The heron deploy port is 6544. The staging host is called marsh."
@@ -195,3 +198,20 @@ def test_a_forgotten_passage_leaves_the_earlier_versions_too(world: World, mode:
         assert not [hit for hit in world.hits("heron deploy port", **more) if "6544" in hit.text]
     kept = world.hits("osprey lamp hangs high", history=True)
     assert {hit.version for hit in kept if hit.id == other.id} == {1, 2}
+
+
+@pytest.mark.guarantee("W6")
+def test_a_correction_leaves_the_keys_that_it_does_not_mean(world: World) -> None:
+    note = world.save("Host", "The host is marsh.", kind=Kind.FACT)
+    path = world.file(note.path)
+    text = re.sub(r"created: .*", "created: 2020-01-01T00:00:00Z", path.read_text("utf-8"))
+    path.write_text(text.replace("kind: fact", "kind: decision"), "utf-8")
+    edited = world.service.read(agent(), ReadRequest(id=note.id))
+    request = CorrectRequest(
+        id=note.id, version=edited.version, mode=CorrectMode.AMEND, body="The host is fen.\n"
+    )
+    world.service.correct(agent(), request)
+    after = path.read_text("utf-8")
+    assert "The host is fen." in after
+    assert "created: 2020-01-01T00:00:00Z\n" in after
+    assert "kind: decision\n" in after

@@ -146,15 +146,15 @@ def test_a_text_that_is_hard_to_compare_ends_soon(world: World) -> None:
         return "\n".join(f"x{number * step % 7}" for number in range(3800))
 
     begun = time.process_time()
-    texts._difference(text(3), text(5))
-    lines, _, _, problem = texts._difference(text(3) * 2, text(5) * 2)
+    texts.difference(text(3), text(5))
+    lines, _, _, problem = texts.difference(text(3) * 2, text(5) * 2)
     assert time.process_time() - begun < 20
     assert (lines, problem != "") == ([], True)
     added = f"{text(3)}\nand one more"
     huge = "\n".join(str(number) for number in range(60_000))
-    assert texts._difference(text(3), added)[:1] == (
+    assert texts.difference(text(3), added)[:1] == (
         ["@@ -3798,3 +3798,4 @@", *(f" {line}" for line in text(3).splitlines()[-3:]), "+and one more"],
     )  # fmt: skip
-    assert texts._difference(huge, f"{huge}\nend")[1:3] == (1, 0)
-    assert texts._difference("a\r\nb", "a\nb") == ([], 0, 0, "only line ends differ")
-    assert texts._difference("a\nb", "a\nb") == ([], 0, 0, "")
+    assert texts.difference(huge, f"{huge}\nend")[1:3] == (1, 0)
+    assert texts.difference("a\r\nb", "a\nb") == ([], 0, 0, "only line ends differ")
+    assert texts.difference("a\nb", "a\nb") == ([], 0, 0, "")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from memsvc.errors import MemsvcError
-from memsvc.interfaces.cli import audit
+from memsvc.interfaces.cli import audit, review
 from memsvc.interfaces.cli.notes import Confirm, Reason
 from memsvc.interfaces.cli.options import command, global_options
 from memsvc.interfaces.cli.progress import progress_bar
@@ -30,8 +30,7 @@ def register(app: typer.Typer) -> None:
     command(tombstone, "list")(tombstone_list)
     command(tombstone, "lift")(tombstone_lift)
     command(tombstone, "rotate-key")(tombstone_rotate_key)
-    review = _group(app, "review", "What waits for a person.", _REVIEW)
-    command(review, "list")(review_list)
+    review.register(_group(app, "review", "What waits for a person.", _REVIEW))
     command(app, "reindex", panel=_UPKEEP)(reindex)
     command(app, "doctor", panel=_UPKEEP)(doctor)
     command(app, "stats", panel=_UPKEEP)(stats)
@@ -72,12 +71,6 @@ def tombstone_rotate_key(
         f"key {reply['key']} is in use; older keys kept: {len(kept)}; audit event "
         f"{reply['event']}\nback up tombstone.keys now: an older copy of it is refused from now on",
     )
-
-
-def review_list(session: Session) -> None:
-    """List what waits for a person's decision."""
-    found = session.service().reviews(session.caller())
-    session.show(found, _lines(found, "nothing waits for review"))
 
 
 def reindex(session: Session) -> None:

@@ -20,7 +20,7 @@ from memsvc.model.requests import (
 )
 from memsvc.model.vocabulary import CorrectMode, Detail, ForgetMode, Kind
 
-__all__ = ["register"]
+__all__ = ["Body", "BodyFile", "Confirm", "NoteId", "Reason", "body_of", "register"]
 
 _PANEL = "Notes"
 _STDIN = "-"
@@ -93,7 +93,7 @@ def save(
     ] = "",
 ) -> None:
     """Save a note. The text comes from BODY, --body, --body-file or standard input."""
-    text = _text(body_words if body is None else body, body_file, piped=True)
+    text = body_of(body_words if body is None else body, body_file, piped=True)
     request = SaveRequest(
         title=title or title_words,
         body=text,
@@ -182,7 +182,7 @@ def correct(
         id=id,
         version=version,
         mode=as_word(CorrectMode, mode, argument="mode"),
-        body=_text(body, body_file, piped=False),
+        body=body_of(body, body_file, piped=False),
         old_text=old_text,
         new_text=new_text,
         title=title,
@@ -262,7 +262,7 @@ def scopes(session: Session) -> None:
     session.show(session.service().scopes(session.caller()))
 
 
-def _text(given: str | None, file: str | None, *, piped: bool) -> str:
+def body_of(given: str | None, file: str | None, *, piped: bool = False) -> str:
     """The text of a note from where the options say; `piped` also reads an unmentioned stdin."""
     if given is not None and file is not None:
         raise InvalidInput("give the text once: --body or --body-file", argument="body")

@@ -1,4 +1,4 @@
-"""Commands for homes and vaults: init, vault add, list, remove and accept."""
+"""Commands for homes and vaults: init, vault add, list, remove, accept and policy."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     command(vault, "list")(list_vaults)
     command(vault, "remove")(remove)
     command(vault, "accept")(accept)
+    command(vault, "policy")(policy)
     app.add_typer(
         vault, name="vault", help="Folders of notes that memsvc serves.", rich_help_panel="Setup"
     )
@@ -87,6 +88,24 @@ def accept(
     caller = session.confirmed(f"Forget the notes that vault {name} lost?", flag=confirm)
     reply = session.service().vault_accept(caller, name)
     session.show(reply, _facts(reply))
+
+
+def policy(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The vault.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE…",
+            help="review=none|agents|all, external_edits=trust|propose, secrets=on|off, "
+            "max_note=CHARACTERS, write_budget=WRITES (an agent's in an hour, 0 for no limit), "
+            "shared=all|people|agent:NAME,…; an empty value brings the default back.",
+        ),
+    ] = None,
+) -> None:
+    """Show a vault's policy, or set parts of it; each change is an audit event."""
+    reply = session.service().vault_policy(session.caller(), name, settings or [])
+    session.show(reply, "\n".join(f"{key}={value}" for key, value in reply.items()))
 
 
 def _facts(facts: Mapping[str, object]) -> str:

@@ -12,8 +12,12 @@ from memsvc.ledger import registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import TombstoneRecord
 from memsvc.model.identity import Scope
+from memsvc.notes.private import has_private
+from memsvc.scope.vault_policy import VaultPolicy
 
 __all__ = [
+    "PRIVATE",
+    "TOO_LONG",
     "Statement",
     "check_lines",
     "check_note_text",
@@ -25,11 +29,14 @@ __all__ = [
     "statements",
 ]
 
-MAX_BODY = 1_000_000
-"""Characters of one note; longer texts belong into several."""
+PRIVATE = "private_block"
+TOO_LONG = "too_long"
+"""Names of violations, beside `recalled_text` and the rules for secrets."""
 MAX_TITLE = 300
 MAX_LINE = 500
 MAX_ITEMS = 50
+
+_DEFAULT = VaultPolicy()
 
 _FENCE = re.compile(r"<\s*/?\s*recalled[\s_-]*notes\b", re.IGNORECASE)
 _INVISIBLE = {"Cf", "Mn", "Me"}
@@ -38,16 +45,18 @@ _INVISIBLE = {"Cf", "Mn", "Me"}
 class Statement(NamedTuple):
     """A claim: its normal form, what it is, and whether it is enough to be rejected by itself.
 
-    The kind is sentence, item, row, heading, code, title or whole.
+    The kind is sentence, item, row, heading, code, title or whole. `text` is what a reader sees of
+    it, empty for a whole body.
     """
 
     normal: str
     kind: str
     counts: bool
+    text: str = ""
 
 
-def check_note_text(title: str, body: str) -> None:
-    """Refuse a title or a body that no note may have.
+def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> None:
+    """Refuse a title or a body that no note of the vault may have.
 
     Raises InvalidInput (empty, too long, NUL), RecalledText, SecretFound.
     """
@@ -59,15 +68,20 @@ def check_note_text(title: str, body: str) -> None:
         raise InvalidInput(
             f"the title must be one line of at most {MAX_TITLE} characters", argument="title"
         )
-    if len(body) > MAX_BODY:
+    if len(body) > rules.max_note:
         raise InvalidInput(
-            f"the body has {len(body)} characters and {MAX_BODY} are the most; "
+            f"the body has {len(body)} characters and {rules.max_note} are the most; "
             "save several notes, one subject each",
             argument="body",
         )
     for name, text in (("title", title), ("body", body)):
         _check_characters(name, text)
-    problem = find_violation(title, body)
+    problem = find_violation(title, body, rules)
+    if problem == PRIVATE:
+        raise InvalidInput(
+            "the text has a part marked <private>, which is never kept; leave it out",
+            argument="body",
+        )
     if problem == "recalled_text":
         raise RecalledText(
             "the text is a recall reply, which is data to read, not a new memory; "
@@ -80,7 +94,7 @@ def check_note_text(title: str, body: str) -> None:
         )
 
 
-def check_lines(**lines: str | Sequence[str]) -> None:
+def check_lines(rules: VaultPolicy = _DEFAULT, /, **lines: str | Sequence[str]) -> None:
     """Refuse reasons, sources and tags that are too long, hold NUL or line breaks, or a secret."""
     for name, value in lines.items():
         items = [value] if isinstance(value, str) else list(value)
@@ -92,13 +106,15 @@ def check_lines(**lines: str | Sequence[str]) -> None:
                 raise InvalidInput(
                     f"{name} takes single lines of at most {MAX_LINE} characters", argument=name
                 )
-            rule = _secret(item)
+            rule = _secret(item) if rules.secrets else ""
             if rule:
                 raise SecretFound(f"{name} holds a secret (rule: {rule}); leave it out", rule=rule)
 
 
-def find_violation(title: str, body: str) -> str:
-    """The policy that a text breaks: `recalled_text`, a secret rule's name, or nothing."""
+def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
+    """The policy that a text breaks: `recalled_text`, `private_block`, `too_long`, the name of a
+    rule for secrets, or nothing.
+    """
     if "<" in body or "＜" in body:
         visible = "".join(
             char
@@ -107,7 +123,11 @@ def find_violation(title: str, body: str) -> str:
         )
         if _FENCE.search(visible):
             return "recalled_text"
-    return _secret(title) or _secret(body)
+    if has_private(title) or has_private(body):
+        return PRIVATE
+    if len(body) > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
+        return TOO_LONG
+    return (_secret(title) or _secret(body)) if rules.secrets else ""
 
 
 def statements(title: str, body: str) -> list[Statement]:
@@ -117,19 +137,30 @@ def statements(title: str, body: str) -> list[Statement]:
     what was rejected must not come back in another one.
     """
     from memsvc.notes import claims  # pulls in the markdown parser
+    from memsvc.notes.normal import other_reading  # comes with it
 
     found: dict[str, Statement] = {}
 
-    def add(normal: str, kind: str, *, counts: bool) -> None:
+    def add(normal: str, kind: str, *, counts: bool, text: str = "") -> None:
         known = found.get(normal)
         if normal and (known is None or (counts and not known.counts)):
-            found[normal] = Statement(normal, known.kind if known else kind, counts)
+            said = text or (known.text if known else "")
+            found[normal] = Statement(normal, known.kind if known else kind, counts, said)
 
     for claim in claims.claims(body):
-        add(claim.normal, claim.kind, counts=not claim.aside and claims.counts(claim.text))
+        add(
+            claim.normal,
+            claim.kind,
+            counts=not claim.aside and claims.counts(claim.text),
+            text=claim.text,
+        )
     heading = claims.plain_claim(title)
-    add(heading.normal, "title", counts=claims.counts(heading.text))
+    add(heading.normal, "title", counts=claims.counts(heading.text), text=heading.text)
     add(claims.whole(body), "whole", counts=True)
+    others = other_reading(title), other_reading(body)
+    if any(others):
+        for one in statements(others[0] or title, others[1] or body):
+            add(one.normal, one.kind, counts=False)
     return list(found.values())
 
 

@@ -1,9 +1,8 @@
 """correct, and forget of a passage: a note's text replaced, with what that means for its claims."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 from sqlalchemy import Connection
 
@@ -12,16 +11,17 @@ from memsvc.errors import InvalidInput, StaleVersion, Uneditable
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import NoteRecord, TombstoneRecord, VaultRecord, VersionRecord
+from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import CorrectReply
 from memsvc.model.requests import CorrectRequest
-from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status
+from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status, Trust
 from memsvc.notes.frontmatter import Value, edit, replace_body
-from memsvc.scope.proof import WriteScope
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway import checks, drafts, limits, restated
+from memsvc.service.gateway.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -29,34 +29,24 @@ from memsvc.service.gateway.indexing import (
     is_editable,
     vectors_for,
 )
-from memsvc.service.gateway.operations import Staging, settle
-from memsvc.service.gateway.parts import Parts, root_of
+from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.standing import Current, current, make_tombstones, withdraw
 
 __all__ = [
     "Change",
     "Current",
+    "Rewrite",
+    "change_of",
+    "commit_rewrite",
     "correct",
     "current",
     "make_tombstones",
+    "prepare_rewrite",
     "rewrite",
     "without_passage",
 ]
-
-
-_KEPT_ENDS = ("changed", "amend", "edit")
-"""How a version ends that history goes on to show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """A note as it stands, read under the vault's lock."""
-
-    scope: WriteScope
-    vault: VaultRecord
-    root: Path
-    note: NoteRecord
-    version: VersionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +64,28 @@ class Change:
     reject: bool
     valid_to: str | None = None
     """Until when the new text holds; None as the old one did."""
+    content: str = ""
+    """The whole file's new text, frontmatter and all; empty for the present one with `body`."""
+    keys: Mapping[str, Value | None] = field(default_factory=dict)
+    """More governed keys to set."""
+    author: str = ""
+    """Who wrote the text; empty for the caller."""
+    trust: Trust | None = None
+    approved: bool = False
+    """A reviewer's word stands behind it: it is active, whatever held it back."""
 
 
-def current(parts: Parts, scanner: Scanner, caller: Caller, note_id: str) -> Current:
-    """The note as its file stands now; the caller holds no lock yet but the vault's.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A change ready to be committed: its file is staged."""
 
-    Raises NotFound, VaultOffline.
-    """
-    with parts.database.read() as connection:
-        _, note = access.note_for(connection, caller, note_id)
-        vault, root = root_of(connection, note.vault)
-    settle(parts, vault)
-    scanner.refresh_locked(vault, root, [note.path])
-    with parts.database.read() as connection:
-        scope, note = access.note_for(connection, caller, note_id)
-        version = registry.find_version(connection, note.note_id, note.version)
-    if version is None:
-        raise Uneditable(f"the ledger has no text of {note.path}; run `memsvc doctor`")
-    return Current(scope, vault, root, note, version)
+    now_is: Current
+    change: Change
+    version: VersionRecord
+    before: Sequence[checks.Statement]
+    after: Sequence[checks.Statement]
+    vectors: Vectors
+    model_id: str
 
 
 def correct(
@@ -102,21 +96,31 @@ def correct(
     Raises InvalidInput, NotFound, StaleVersion (with the current text), the Refused family,
     Uneditable, StorageFailed, VaultOffline.
     """
-    checks.check_lines(reason=request.reason, source=request.source)
+    request, left_out = limits.correct_without_private(request)
     effective = drafts.instant(request.effective, argument="effective")
     if effective and request.mode is not CorrectMode.CHANGED:
         raise InvalidInput("effective goes with mode 'changed' only", argument="effective")
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id)
+    rules = limits.rules_of(parts, scope.scope.vault)
+    checks.check_lines(rules, reason=request.reason, source=request.source)
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id)
+        with parts.database.read() as connection:
+            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
         _check_version(now_is, request.version)
         body = _new_body(now_is.version, request)
         title = request.title.strip() or now_is.version.title
         if body == now_is.version.body and title == now_is.version.title:
             return _unchanged(now_is, request)
         now = parts.clock.now()
-        change = _change_of(request, now_is, body, title, effective, now)
+        change = change_of(request, now_is, body, title, effective, now)
+        again = _restates(parts, now_is, change)
+        held = again or rules.wants_review(caller.principal)
+        if held and now_is.note.status is Status.ACTIVE:
+            from memsvc.service.gateway.proposing import propose_correction  # it imports this one
+
+            return propose_correction(parts, scanner, now_is, request, change, rules, again)
         seq, version, tombstones, conflicts = rewrite(parts, now_is, change, now)
     return CorrectReply(
         outcome="corrected",
@@ -128,10 +132,29 @@ def correct(
         event=seq,
         tombstones=tombstones,
         valid_from=drafts.shown(version.valid_from),
-        notice="the file was edited meanwhile and kept; see `memsvc review list`"
-        if conflicts
-        else "",
+        notice="; ".join(
+            one
+            for one in (
+                "the file was edited meanwhile and kept; see `memsvc review list`"
+                if conflicts
+                else "",
+                "the note still waits for review" if version.status is not Status.ACTIVE else "",
+                left_out,
+            )
+            if one
+        ),
     )
+
+
+def _restates(parts: Parts, now_is: Current, change: Change) -> list[restated.Suspicion]:
+    """What the new text introduces that was probably rejected before, in other words."""
+    scope = now_is.scope.scope
+    with parts.database.read() as connection:
+        if not registry.has_tombstones(connection, scope):
+            return []
+    before = checks.statements(now_is.version.title, now_is.version.body)
+    after = checks.statements(change.title, change.body)
+    return restated.likely(parts, scope, checks.introduced(after, before))
 
 
 def _unchanged(now_is: Current, request: CorrectRequest) -> CorrectReply:
@@ -202,7 +225,7 @@ def without_passage(body: str, passage: str) -> str:
     return _replace_once(body, passage.strip(), "", argument="passage")
 
 
-def _change_of(
+def change_of(
     request: CorrectRequest,
     now_is: Current,
     body: str,
@@ -210,6 +233,7 @@ def _change_of(
     effective: str,
     now: datetime,
 ) -> Change:
+    """What a correction of these new texts means for both versions. Raises InvalidInput."""
     old, at = now_is.version, stamp(now)
     change = Change(
         action=Action.CORRECT,
@@ -253,17 +277,34 @@ def rewrite(
 
     `also` are claims rejected with those that the new text drops, when the change rejects at all.
     """
+    staging = Staging(now_is.root, now_is.vault)
+    try:
+        ready = prepare_rewrite(parts, now_is, change, now, staging)
+        with parts.database.write() as connection:
+            seq, made = commit_rewrite(connection, parts, ready, also=also)
+            staging.record(connection, event_seq=seq, parts=parts)
+    except BaseException:
+        staging.discard()
+        raise
+    return seq, ready.version, made, staging.publish(parts)
+
+
+def prepare_rewrite(
+    parts: Parts, now_is: Current, change: Change, now: datetime, staging: Staging
+) -> Rewrite:
+    """Check the new text and stage its file. Raises the Refused family, Uneditable, StorageFailed."""
     old, note, scope = now_is.version, now_is.note, now_is.scope
-    checks.check_note_text(change.title, change.body)
+    rules = VaultPolicy.of(now_is.vault.policy)
+    checks.check_note_text(change.title, change.body, rules)
     document = document_of(old)
-    if not is_editable(old, document):
+    if not change.content and not is_editable(old, document):
         raise Uneditable(
             f"{note.path} cannot be rewritten: {document.problem or 'its encoding is not UTF-8'}; "
             "mend the file in an editor"
         )
-    before = checks.statements(document.title, document.body)
-    after = checks.statements(change.title, change.body)
-    content = _content(now_is, change, document.values, now)
+    content = change.content or _content(now_is, change, document.values, now)
+    withheld = note.status in (Status.PROPOSED, Status.DISPUTED)
+    waits = withheld and (is_waiting(note) or rules.wants_review(scope.caller.principal))
     version = drafts.version_of(
         content,
         caller=scope.caller,
@@ -277,58 +318,78 @@ def rewrite(
         valid_to=old.valid_to if change.valid_to is None else change.valid_to,
         reason=change.reason,
         source=change.source or old.source,
+        status=note.status if waits and not change.approved else Status.ACTIVE,
+        trust=change.trust,
     )
     vectors, model_id = vectors_for(parts, version.title, version.body)
-    staging = Staging(now_is.root, now_is.vault)
-    try:
-        staging.write(
-            note.path,
-            content.encode(),
+    staging.write(
+        note.path,
+        content.encode(),
+        note_id=note.note_id,
+        version=version.version,
+        before_hash=old.content_hash,
+    )
+    return Rewrite(
+        now_is=now_is,
+        change=change,
+        version=replace(version, author=change.author or version.author),
+        before=checks.statements(document.title, document.body),
+        after=checks.statements(change.title, change.body),
+        vectors=vectors,
+        model_id=model_id,
+    )
+
+
+def commit_rewrite(
+    connection: Connection,
+    parts: Parts,
+    ready: Rewrite,
+    *,
+    also: Sequence[checks.Statement] = (),
+    event_seq: int = 0,
+) -> tuple[int, int]:
+    """Everything that the database holds of a rewrite: its event's number, and new tombstones.
+
+    Without `event_seq` it gets an event of its own. Raises RejectedClaim.
+    """
+    now_is, change, version = ready.now_is, ready.change, ready.version
+    old, note, scope = now_is.version, now_is.note, now_is.scope
+    now = parts.clock.now()
+    fresh = checks.introduced([*ready.after, *checks.sourced(change.source)], ready.before)
+    checks.refuse_rejected(checks.find_rejected(connection, parts.keys(), note.scope, fresh))
+    dropped = [*checks.introduced(ready.before, ready.after), *also] if change.reject else []
+    seq = event_seq or ledger.add_event(
+        connection,
+        NewEvent(
+            action=change.action,
+            outcome=Outcome.DONE,
+            caller=scope.caller,
+            scope=note.scope,
             note_id=note.note_id,
             version=version.version,
+            reason=change.reason,
             before_hash=old.content_hash,
-        )
-        with parts.database.write() as connection:
-            fresh = checks.introduced([*after, *checks.sourced(change.source)], before)
-            checks.refuse_rejected(
-                checks.find_rejected(connection, parts.keys(), scope.scope, fresh)
-            )
-            dropped = [*checks.introduced(before, after), *also] if change.reject else []
-            seq = ledger.add_event(
-                connection,
-                NewEvent(
-                    action=change.action,
-                    outcome=Outcome.DONE,
-                    caller=scope.caller,
-                    scope=note.scope,
-                    note_id=note.note_id,
-                    version=version.version,
-                    reason=change.reason,
-                    before_hash=old.content_hash,
-                    after_hash=version.content_hash,
-                    detail={"mode": change.mode, "dropped": len(dropped)},
-                ),
-                at=now,
-            )
-            made = make_tombstones(
-                connection, parts, now_is, dropped, reason=change.reason, event_seq=seq
-            )
-            _withdraw(connection, note, dropped, now)
-            _commit_version(
-                connection, now_is, drafts.with_event(version, seq), change, vectors, model_id
-            )
-            staging.record(connection, event_seq=seq, parts=parts)
-    except BaseException:
-        staging.discard()
-        raise
-    return seq, version, made, staging.publish(parts)
+            after_hash=version.content_hash,
+            detail={"mode": change.mode, "dropped": len(dropped)},
+        ),
+        at=now,
+    )
+    made = make_tombstones(connection, parts, now_is, dropped, reason=change.reason, event_seq=seq)
+    withdraw(connection, note, dropped, now)
+    _commit_version(connection, ready, drafts.with_event(version, seq))
+    if version.status is not Status.ACTIVE:
+        edited = replace(note, version=version.version)
+        requeue(connection, parts, edited, event_seq=seq, by=scope.caller.principal)
+    elif note.status is not Status.ACTIVE:
+        ledger.close_reviews(connection, note.note_id, at=now, state="edited")
+    return seq, made
 
 
 def _content(now_is: Current, change: Change, values: object, now: datetime) -> str:
     """The file's next text: the governed keys that change, the new body, all else as it was."""
     old, note, scope = now_is.version, now_is.note, now_is.scope
     caller = scope.caller
-    present = values if isinstance(values, dict) else {}
+    present = values if isinstance(values, Mapping) else {}
     keys: dict[str, Value | None] = {}
     if "id" not in present:  # a hand-written file gets its identity when a verb first writes it
         keys |= {"id": note.note_id, "kind": document_of(old).kind.value}
@@ -337,11 +398,13 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
     if change.title != old.title or "title" not in present:
         keys["title"] = change.title
     keys |= {
-        "trust": drafts.trust_of(caller).value,
+        "trust": (change.trust or drafts.trust_of(caller)).value,
         "updated": stamp_seconds(now),
         "version": old.version + 1,
-        "author": str(caller.principal),
+        "author": change.author or str(caller.principal),
     }
+    if change.approved and "status" in present:
+        keys["status"] = Status.ACTIVE.value
     if change.valid_from != old.valid_from:
         keys["valid_from"] = drafts.shown(change.valid_from)
     if change.valid_to is not None and change.valid_to != old.valid_to:
@@ -355,97 +418,25 @@ def _content(now_is: Current, change: Change, values: object, now: datetime) -> 
             keys[name] = value
     if change.source:
         keys["source"] = list(change.source)
-    return edit(replace_body(old.content, change.body), keys)
+    return edit(replace_body(old.content, change.body), {**keys, **change.keys})
 
 
-def make_tombstones(
-    connection: Connection,
-    parts: Parts,
-    now_is: Current,
-    dropped: list[checks.Statement],
-    *,
-    reason: str,
-    event_seq: int,
-) -> int:
-    """Reject the claims that count, in the note's scope, with one event; how many were new."""
-    rejected = [statement for statement in dropped if statement.counts]
-    if not rejected:
-        return 0
-    now = parts.clock.now()
-    keys, scope = parts.keys(), now_is.note.scope
-    records = []
-    for statement in rejected:
-        key_id, digest = keys.digest(scope, statement.normal)
-        records.append(
-            TombstoneRecord(
-                tombstone_id=parts.new_id(now),
-                vault=scope.vault,
-                project=scope.project,
-                key_id=key_id,
-                digest=digest,
-                claim_kind=statement.kind,
-                note_id=now_is.note.note_id,
-                version=now_is.version.version,
-                at=stamp(now),
-                actor=str(now_is.scope.caller.principal),
-                reason=reason[:500],
-                event_seq=event_seq,
-            )
-        )
-    made = ledger.add_tombstones(connection, records)
-    if made:
-        ledger.add_event(
-            connection,
-            NewEvent(
-                action=Action.TOMBSTONE,
-                outcome=Outcome.DONE,
-                caller=now_is.scope.caller,
-                scope=scope,
-                note_id=now_is.note.note_id,
-                version=now_is.version.version,
-                reason=reason,
-                detail={"claims": made},
-            ),
-            at=now,
-        )
-    return made
+def _withheld(before: NoteRecord, version: VersionRecord) -> str:
+    if version.status is Status.ACTIVE:
+        return ""
+    return before.withheld if is_waiting(before) else REVIEW
 
 
-def _withdraw(
-    connection: Connection, note: NoteRecord, dropped: Sequence[checks.Statement], now: datetime
-) -> None:
-    """Take earlier versions that state a rejected claim out of history: they were wrong in it too."""
-    rejected = {statement.normal for statement in dropped if statement.counts}
-    if not rejected:
-        return
-    for version in registry.versions_of(connection, note.note_id):
-        if version.version >= note.version or version.end_mode not in _KEPT_ENDS:
-            continue
-        document = document_of(version)
-        made = checks.statements(document.title, document.body)
-        if rejected.isdisjoint(statement.normal for statement in made):
-            continue
-        ended = {"recorded_to": version.recorded_to or stamp(now), "end_mode": "wrong"}
-        ledger.end_version(connection, note.note_id, version.version, **ended)
-        index.update_state(connection, note.note_id, version.version, **ended)
-
-
-def _commit_version(
-    connection: Connection,
-    now_is: Current,
-    version: VersionRecord,
-    change: Change,
-    vectors: Vectors,
-    model_id: str,
-) -> None:
-    note_id, old = now_is.note.note_id, now_is.version
-    ledger.end_version(connection, note_id, old.version, **change.end)
-    index.update_state(connection, note_id, old.version, latest=False, **change.end)
+def _commit_version(connection: Connection, ready: Rewrite, version: VersionRecord) -> None:
+    before, end = ready.now_is.note, ready.change.end
+    note_id, old = before.note_id, ready.now_is.version
+    ledger.end_version(connection, note_id, old.version, **end)
+    index.update_state(connection, note_id, old.version, latest=False, **end)
     note = replace(
-        now_is.note,
+        before,
         version=version.version,
-        status=Status.ACTIVE,
-        withheld="",
+        status=version.status,
+        withheld=_withheld(before, version),
         updated_at=version.recorded_from,
     )
     ledger.update_note(
@@ -453,14 +444,8 @@ def _commit_version(
         note_id,
         version=note.version,
         status=note.status.value,
-        withheld="",
+        withheld=note.withheld,
         updated_at=note.updated_at,
     )
     ledger.add_version(connection, version)
-    index_version(
-        connection,
-        version,
-        note,
-        vectors=vectors,
-        model_id=model_id,
-    )
+    index_version(connection, version, note, vectors=ready.vectors, model_id=ready.model_id)

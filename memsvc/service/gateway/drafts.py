@@ -112,7 +112,7 @@ def trust_of(caller: Caller) -> Trust:
     return Trust.HUMAN if caller.principal.kind is PrincipalKind.HUMAN else Trust.AGENT
 
 
-def content_of_save(
+def content_of_save(  # noqa: PLR0913 - one file's head
     request: SaveRequest,
     *,
     caller: Caller,
@@ -122,13 +122,14 @@ def content_of_save(
     valid_from: str,
     valid_to: str,
     supersedes: list[str],
+    status: Status = Status.ACTIVE,
 ) -> str:
     """The text of a new note's file. `supersedes` are wikilinks."""
     values: dict[str, Value] = {
         "id": note_id,
         "title": request.title.strip(),
         "kind": request.kind.value,
-        "status": Status.ACTIVE.value,
+        "status": status.value,
         "trust": trust_of(caller).value,
         "project": scope.project,
         "created": stamp_seconds(now),

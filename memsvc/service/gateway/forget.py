@@ -1,6 +1,7 @@
 """forget: a note, or a passage of it, leaves recall, and what it claimed is rejected."""
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -9,13 +10,15 @@ from memsvc.clock import stamp
 from memsvc.errors import InvalidInput
 from memsvc.index import writer as index
 from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply
-from memsvc.model.requests import ForgetRequest
-from memsvc.model.vocabulary import Action, ForgetMode, Outcome, Status
+from memsvc.model.requests import CorrectRequest, ForgetRequest
+from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Status
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.gateway import checks
+from memsvc.service.gateway import checks, limits
 from memsvc.service.gateway.correct import (
     Change,
     Current,
@@ -27,9 +30,10 @@ from memsvc.service.gateway.correct import (
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.proposing import propose_correction
 from memsvc.service.gateway.scan import Scanner
 
-__all__ = ["forget"]
+__all__ = ["forget", "trash_name", "what_is_rejected"]
 
 
 def forget(
@@ -43,15 +47,18 @@ def forget(
     checks.check_lines(reason=request.reason)
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id)
+    rules = limits.rules_of(parts, scope.scope.vault)
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id)
+        with parts.database.read() as connection:
+            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
         if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
-            return _forget_passage(parts, now_is, request)
+            return _forget_passage(parts, scanner, now_is, request)
         return _retract(parts, now_is, request)
 
 
 def _forget_passage(
-    parts: Parts, now_is: Current, request: ForgetRequest
+    parts: Parts, scanner: Scanner, now_is: Current, request: ForgetRequest
 ) -> tuple[ForgetReply, list[checks.Statement]]:
     if request.mode is ForgetMode.PURGE:
         raise InvalidInput("purge takes a whole note; retract the passage instead", argument="mode")
@@ -71,6 +78,9 @@ def _forget_passage(
         end={"recorded_to": stamp(now), "end_mode": "wrong"},
         reject=True,
     )
+    rules = VaultPolicy.of(now_is.vault.policy)
+    if rules.wants_review(now_is.scope.caller.principal) and now_is.note.status is Status.ACTIVE:
+        return _propose(parts, scanner, now_is, change, rules), []  # a text without a "not"
     before = checks.statements(old.title, old.body)
     gone = checks.introduced(before, checks.statements(old.title, body))
     passage = checks.statements("", request.passage)
@@ -90,18 +100,35 @@ def _forget_passage(
     return reply, [*gone, *passage]
 
 
+def _propose(
+    parts: Parts, scanner: Scanner, now_is: Current, change: Change, rules: VaultPolicy
+) -> ForgetReply:
+    """A note without a passage is another text: it waits where corrections do."""
+    note, wrong = now_is.note, CorrectMode.WRONG
+    request = CorrectRequest(
+        id=note.note_id, version=note.version, mode=wrong, reason=change.reason
+    )
+    change = replace(change, action=Action.CORRECT, mode=wrong.value)
+    reply = propose_correction(parts, scanner, now_is, request, change, rules)
+    return ForgetReply(
+        outcome=reply.outcome,
+        id=reply.id,
+        version=reply.version,
+        scope=reply.scope,
+        event=reply.event,
+        tombstones=0,
+        path=reply.path,
+        notice=reply.notice,
+    )
+
+
 def _retract(
     parts: Parts, now_is: Current, request: ForgetRequest
 ) -> tuple[ForgetReply, list[checks.Statement]]:
     note, old, scope = now_is.note, now_is.version, now_is.scope
     now = parts.clock.now()
-    document = document_of(old)
-    rejected = [
-        statement
-        for statement in checks.statements(document.title, document.body)
-        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
-    ]
-    target = _trash_name(now_is.root, note.path)
+    rejected = what_is_rejected(old)
+    target = trash_name(now_is.root, note.path)
     staging = Staging(now_is.root, now_is.vault)
     staging.trash(
         note.path, target, note_id=note.note_id, version=old.version, content_hash=old.content_hash
@@ -181,7 +208,17 @@ def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, ta
     index.remove_note(connection, note_id)
 
 
-def _trash_name(root: Path, path: str) -> str:
+def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
+    """The claims that go with a whole note; a bare title is a name, and may be used again."""
+    document = document_of(version)
+    return [
+        statement
+        for statement in checks.statements(document.title, document.body)
+        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
+    ]
+
+
+def trash_name(root: Path, path: str) -> str:
     """A free name in the vault's trash, keeping the folder so that it can be put back by hand."""
     wanted = f".trash/{path}"
     while (root / wanted).exists():

@@ -1,6 +1,6 @@
 """The gateway itself: each verb, and the record of whatever it refuses or fails to do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memsvc.errors import (
@@ -19,10 +19,10 @@ from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
-from memsvc.model.requests import CorrectRequest, ForgetRequest, SaveRequest
+from memsvc.model.requests import CorrectRequest, DecisionRequest, ForgetRequest, SaveRequest
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
-from memsvc.service.gateway import checks, lifting, rebuild, vaults
+from memsvc.service.gateway import checks, lifting, rebuild, restated, vaults
 from memsvc.service.gateway.correct import correct
 from memsvc.service.gateway.forget import forget
 from memsvc.service.gateway.parts import Parts
@@ -70,6 +70,14 @@ class Gateway:
         with self._recorded(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
 
+    def decide(self, caller: Caller, request: DecisionRequest) -> dict[str, Json]:
+        """A reviewer's decision carried out; see `memsvc.service.gateway.deciding`."""
+        from memsvc.service.gateway.deciding import APPROVING, decide  # a person's work: rare
+
+        action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT
+        with self._recorded(caller, action):
+            return decide(self._parts, self.scanner, caller, request)
+
     def rotate_key(self, caller: Caller, *, reason: str) -> dict[str, Json]:
         """A new key for tombstones to come; see `memsvc.service.gateway.keeping`."""
         from memsvc.service.gateway.keeping import rotate_key  # rare, and pulls the anchors in
@@ -109,8 +117,10 @@ class Gateway:
         return rebuild.put_all(self._parts, vault)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
-        """Vectors for chunks that have none."""
-        return rebuild.embed_missing(self._parts, limit=limit, progress=progress)
+        """Vectors for chunks that have none; how many. Rejected claims get theirs too."""
+        done = rebuild.embed_missing(self._parts, limit=limit, progress=progress)
+        restated.remember_all(self._parts, limit=limit)
+        return done
 
     def forget_other_models(self, model_id: str) -> None:
         """Vectors of other models dropped."""
@@ -127,6 +137,11 @@ class Gateway:
     def remove_vault(self, caller: Caller, *, name: str) -> None:
         """A vault taken out of the register; its files stay."""
         vaults.remove_vault(self._parts, caller, name=name)
+
+    def set_policy(self, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
+        """A vault's policy changed, on record."""
+        with self._recorded(caller, Action.CONFIG):
+            return vaults.set_policy(self._parts, caller, name=name, pairs=pairs)
 
     def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
         """A vault that lost most of its notes, believed: the missing ones are removed."""

@@ -23,7 +23,7 @@ from memsvc.model.vocabulary import (
     VaultName,
 )
 from memsvc.notes.document import Document
-from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway import checks, drafts, holding, restated
 from memsvc.service.gateway.indexing import Vectors, document_of, index_version, resolve
 from memsvc.service.gateway.layout import project_after_move, project_of
 from memsvc.service.gateway.parts import Parts
@@ -48,6 +48,8 @@ class Arrival:
     vectors: Vectors
     model_id: str
     violation: str
+    again: tuple[restated.Suspicion, ...] = ()
+    """What of it was probably rejected in its scope, in other words."""
 
 
 def file_caller(vault: VaultName, project: ProjectSlug) -> Caller:
@@ -80,7 +82,7 @@ def take(
     if known is None:
         note_id = _adopt(connection, parts, vault, arrival)
     else:
-        note_id = _edit(connection, parts, arrival, known, missing=missing)
+        note_id = _edit(connection, parts, vault, arrival, known, missing=missing)
     return replace(arrival.signature, note_id=note_id)
 
 
@@ -182,9 +184,14 @@ def _judge(
     if previous is not None:
         fresh = checks.introduced(fresh, _stated(document_of(previous)))
     met = checks.find_rejected(connection, parts.keys(), scope, fresh)
-    if not met:
-        return "", {}
-    return "rejected_claim", {"tombstone": met[0].tombstone_id}
+    if met:
+        return "rejected_claim", {"tombstone": met[0].tombstone_id}
+    said = {statement.normal for statement in fresh}
+    for one in arrival.again:
+        rejected = one.tombstone
+        if one.statement.normal in said and scope == Scope(rejected.vault, rejected.project):
+            return holding.RESTATEMENT, {**one.detail, "why": one.reason}
+    return "", {}
 
 
 def _stated(document: Document) -> list[checks.Statement]:
@@ -220,6 +227,8 @@ def _adopt(connection: Connection, parts: Parts, vault: VaultRecord, arrival: Ar
     note_id = NoteId(declared if free else parts.new_id(now))
     scope = Scope(vault.name, project_of(vault, arrival.path))
     withheld, detail = _judge(connection, parts, scope, arrival, None)
+    if not withheld and holding.proposes_edits(vault):
+        withheld = holding.EXTERNAL_EDIT
     note = NoteRecord(
         note_id=note_id,
         vault=vault.name,
@@ -256,6 +265,7 @@ def _still_replaced(
 def _edit(
     connection: Connection,
     parts: Parts,
+    vault: VaultRecord,
     arrival: Arrival,
     note: NoteRecord,
     *,
@@ -263,11 +273,15 @@ def _edit(
 ) -> NoteId:
     """The file of a known note has another text, or is back."""
     previous = registry.find_version(connection, note.note_id, note.version)
-    if previous is not None and not note.gone and _same(previous, arrival, note):
+    same = previous is not None and not note.gone and _same(previous, arrival, note)
+    if previous is not None and same and not holding.is_new_scope(vault, note, previous):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
     compared = None if note.gone or note.withheld else previous
-    withheld, detail = _judge(connection, parts, note.scope, arrival, compared)
+    judged = _judge(connection, parts, note.scope, arrival, compared)
+    withheld, detail = holding.after_edit(
+        connection, vault, note, arrival.signature.content_hash, judged
+    )
     status = _status(arrival, note, previous, withheld)
     if status is Status.ACTIVE and _still_replaced(connection, arrival, note, missing):
         status = Status.SUPERSEDED
@@ -297,7 +311,15 @@ def _edit(
         trash_path="",
         updated_at=now,
     )
-    _record(connection, parts, arrival, changed, previous=previous, detail=detail)
+    _record(
+        connection,
+        parts,
+        arrival,
+        changed,
+        previous=previous,
+        detail=detail,
+        held=holding.is_held(note),
+    )
     return note.note_id
 
 
@@ -325,6 +347,7 @@ def _record(
     *,
     previous: VersionRecord | None,
     detail: dict[str, str],
+    held: bool = False,
 ) -> None:
     """Event, version, review item and index rows of a text that arrived by file."""
     now = parts.clock.now()
@@ -363,20 +386,9 @@ def _record(
         event_seq=seq,
     )
     ledger.add_version(connection, version)
-    if note.withheld:
-        ledger.add_review(
-            connection,
-            review_id=parts.new_id(now),
-            scope=note.scope,
-            kind="withheld",
-            note_id=note.note_id,
-            version=note.version,
-            at=now,
-            event_seq=seq,
-            detail={"why": note.withheld, "path": note.path, **detail},
-        )
-    elif previous is not None:
-        ledger.close_reviews(connection, note.note_id, at=now, state="edited")
+    holding.queue_arrival(
+        connection, parts, note, detail, event_seq=seq, by=caller.principal, held=held
+    )
     note = _link_successor(connection, note, document)
     index_version(
         connection,

@@ -265,6 +265,7 @@ def _queue_conflict(connection: Connection, parts: Parts, operation: FileOperati
         event_seq=seq,
         detail={
             "path": operation.path,
+            "change": operation.kind,
             "base_hash": operation.before_hash,
             "ours_version": operation.version,
             "theirs": "file",

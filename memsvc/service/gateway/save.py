@@ -14,14 +14,15 @@ from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
-from memsvc.model.replies import SaveReply, as_data
+from memsvc.model.replies import Json, SaveReply, as_data
 from memsvc.model.requests import SaveRequest
 from memsvc.model.vocabulary import Action, NoteId, Outcome, SaveOutcome, Status
 from memsvc.notes import slugs
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
-from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway import checks, drafts, limits, restated
+from memsvc.service.gateway.holding import REVIEW, Hold, hold_of, queue
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -34,11 +35,11 @@ from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
 
-__all__ = ["save"]
+__all__ = ["Replaced", "commit_superseded", "create", "free_path", "save", "supersede"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Replaced:
+class Replaced:
     """A note that the new one supersedes, before and after."""
 
     note: NoteRecord
@@ -51,14 +52,17 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
 
     Raises InvalidInput, the Refused family, NotFound (for `supersedes`), StorageFailed, VaultOffline.
     """
-    checks.check_note_text(request.title, request.body)
-    checks.check_lines(reason=request.reason, source=request.source, tags=request.tags)
+    rules = limits.rules_of(parts, scope.scope.vault)
+    request, left_out = limits.save_without_private(request)
+    checks.check_note_text(request.title, request.body, rules)
+    checks.check_lines(rules, reason=request.reason, source=request.source, tags=request.tags)
     valid_from = drafts.instant(request.valid_from, argument="valid_from")
     valid_to = drafts.ending(request.valid_to, argument="valid_to")
     if valid_from and valid_to not in ("", UNKNOWN) and valid_to <= valid_from:
         raise InvalidInput("valid_to must be later than valid_from", argument="valid_to")
     texts = checks.statements(request.title, request.body) + checks.sourced(request.source)
     vectors, model_id = vectors_for(parts, request.title.strip(), request.body)
+    again = restated.likely(parts, scope.scope, texts)
     with parts.locked(scope.scope.vault):
         with parts.database.read() as connection:
             vault, root = root_of(connection, scope.scope.vault)
@@ -68,10 +72,12 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
             known = _repeated(connection, scope, request)
             if known is not None:
                 return known
-        same = _corroborate(parts, scope, request)
+            limits.check_budget(connection, parts, rules, scope.caller, scope.scope.vault)
+        hold = restated.held(again, hold_of(rules, scope.caller.principal))
+        same = _corroborate(parts, scope, request, held=hold is not None)
         if same is not None:
             return same
-        return _create(
+        reply = create(
             parts,
             scanner,
             scope,
@@ -81,7 +87,9 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
             valid=(valid_from, valid_to),
             texts=texts,
             vectors=(vectors, model_id),
+            hold=hold,
         )
+    return replace(reply, notice="; ".join(one for one in (reply.notice, left_out) if one))
 
 
 def _request_hash(request: SaveRequest) -> str:
@@ -109,17 +117,21 @@ def _repeated(connection: Connection, scope: WriteScope, request: SaveRequest) -
     return replace(SaveReply(**json.loads(found[1])), notice="repeated: this save was done before")
 
 
-def _corroborate(parts: Parts, scope: WriteScope, request: SaveRequest) -> SaveReply | None:
-    """Count the text again if an active note of the scope already says it."""
+def _corroborate(
+    parts: Parts, scope: WriteScope, request: SaveRequest, *, held: bool
+) -> SaveReply | None:
+    """Count the text again if an active note of the scope already says it, or a proposal when this
+    save would be one.
+    """
     if request.supersedes:
         return None
     key = drafts.text_key(request.title, request.body)
     with parts.database.read() as connection:
-        if registry.same_text(connection, scope.scope, key) is None:
+        if _saying(connection, scope, key, held=held) is None:
             return None
     now = parts.clock.now()
     with parts.database.write() as connection:
-        note = registry.same_text(connection, scope.scope, key)
+        note = _saying(connection, scope, key, held=held)
         if note is None:
             return None
         ledger.update_note(connection, note.note_id, corroborated=note.corroborated + 1)
@@ -137,22 +149,36 @@ def _corroborate(parts: Parts, scope: WriteScope, request: SaveRequest) -> SaveR
             ),
             at=now,
         )
+        waits = note.status is Status.PROPOSED
+        outcome = SaveOutcome.PROPOSED if waits else SaveOutcome.UNCHANGED
+        where = "waits for review already" if waits else "is already here"
         reply = SaveReply(
-            outcome=SaveOutcome.UNCHANGED.value,
+            outcome=outcome.value,
             id=note.note_id,
             path=note.path,
             version=note.version,
             scope=str(scope.scope),
             event=seq,
-            notice=f"the same text is already here; corroborated {note.corroborated + 1} times",
+            notice=f"the same text {where}; corroborated {note.corroborated + 1} times",
         )
         _remember(connection, parts, scope, request, reply)
     return reply
 
 
-def _free_path(
+def _saying(
+    connection: Connection, scope: WriteScope, key: str, *, held: bool
+) -> NoteRecord | None:
+    active = registry.same_text(connection, scope.scope, key)
+    if active is not None or not held:
+        return active
+    return registry.same_text(connection, scope.scope, key, status=Status.PROPOSED)
+
+
+def free_path(
     connection: Connection, vault: VaultRecord, root: Path, folder: str, title: str
 ) -> str:
+    """A path in the folder, made from the title, that no note and no file has."""
+
     def taken(name: str) -> bool:
         path = f"{folder}/{name}"
         return registry.path_taken(connection, vault.name, path) or _on_disk(root / path)
@@ -164,7 +190,7 @@ def _on_disk(path: Path) -> bool:
     return path.exists() or path.is_symlink()
 
 
-def _create(  # noqa: PLR0913 - one write's state
+def create(  # noqa: PLR0913 - one write's state
     parts: Parts,
     scanner: Scanner,
     scope: WriteScope,
@@ -175,14 +201,20 @@ def _create(  # noqa: PLR0913 - one write's state
     valid: tuple[str, str],
     texts: list[checks.Statement],
     vectors: tuple[Vectors, str],
+    hold: Hold | None = None,
 ) -> SaveReply:
+    """The new note with its file, or the proposal of one that `hold` keeps back.
+
+    The caller holds the vault's lock and has checked the text; rejected claims are looked for here.
+    A proposal supersedes nothing until it is approved.
+    """
     now = parts.clock.now()
     since = drafts.whole_second(now) if request.supersedes else drafts.day_of(stamp(now))
     valid_from, valid_to = valid[0] or since, valid[1]  # what it replaces holds until then
     note_id = NoteId(parts.new_id(now))
     replaced = _find_replaced(parts, scanner, scope, request, vault, root)
     with parts.database.read() as connection:
-        path = _free_path(
+        path = free_path(
             connection, vault, root, folder_of(vault, scope.scope.project), request.title
         )
     content = drafts.content_of_save(
@@ -194,6 +226,7 @@ def _create(  # noqa: PLR0913 - one write's state
         valid_from=valid_from,
         valid_to=valid_to,
         supersedes=[f"[[{_stem(note.path)}]]" for note, _ in replaced],
+        status=Status.PROPOSED if hold else Status.ACTIVE,
     )
     version = drafts.version_of(
         content,
@@ -208,9 +241,14 @@ def _create(  # noqa: PLR0913 - one write's state
         valid_to=valid_to,
         reason=request.reason,
         source=request.source,
+        status=Status.PROPOSED if hold else Status.ACTIVE,
     )
+    if hold:
+        names: list[Json] = [str(note.note_id) for note, _ in replaced]
+        hold = hold._replace(detail={**hold.detail, "supersedes": names})
+        replaced = []
     changes = [
-        _supersede(parts, scope, note, old, path=path, end=valid_from) for note, old in replaced
+        supersede(parts, scope, note, old, path=path, end=valid_from) for note, old in replaced
     ]
     staging = Staging(root, vault)
     try:
@@ -226,7 +264,9 @@ def _create(  # noqa: PLR0913 - one write's state
         with parts.database.write() as connection:
             met = checks.find_rejected(connection, parts.keys(), scope.scope, texts)
             checks.refuse_rejected(met)
-            reply = _commit(connection, parts, scope, request, version, changes, vectors, staging)
+            reply = _commit(
+                connection, parts, scope, request, version, changes, vectors, staging, hold=hold
+            )
     except BaseException:
         staging.discard()
         raise
@@ -238,22 +278,24 @@ def _create(  # noqa: PLR0913 - one write's state
     return reply
 
 
-def _commit(
+def _commit(  # noqa: PLR0913 - one write's state
     connection: Connection,
     parts: Parts,
     scope: WriteScope,
     request: SaveRequest,
     version: VersionRecord,
-    changes: list[_Replaced],
+    changes: list[Replaced],
     vectors: tuple[Vectors, str],
     staging: Staging,
+    *,
+    hold: Hold | None,
 ) -> SaveReply:
     """Everything that the database holds of the save, in its one transaction."""
     now = parts.clock.now()
     seq = ledger.add_event(
         connection,
         NewEvent(
-            action=Action.SAVE,
+            action=Action.PROPOSE if hold else Action.SAVE,
             outcome=Outcome.DONE,
             caller=scope.caller,
             scope=scope.scope,
@@ -270,10 +312,10 @@ def _commit(
         vault=scope.scope.vault,
         project=scope.scope.project,
         path=version.path,
-        status=Status.ACTIVE,
+        status=version.status,
         version=1,
         superseded_by="",
-        withheld="",
+        withheld=REVIEW if hold else "",
         trash_path="",
         unresolved="",
         corroborated=0,
@@ -290,16 +332,20 @@ def _commit(
         model_id=vectors[1],
     )
     for change in changes:
-        _commit_superseded(connection, parts, scope, change, successor=version.note_id)
+        commit_superseded(connection, parts, scope, change, successor=version.note_id)
+    item = ""
+    if hold:
+        item = queue(connection, parts, note, hold, event_seq=seq, by=scope.caller.principal)
     staging.record(connection, event_seq=seq, parts=parts)
     reply = SaveReply(
-        outcome=SaveOutcome.CREATED.value,
+        outcome=(SaveOutcome.PROPOSED if hold else SaveOutcome.CREATED).value,
         id=version.note_id,
         path=version.path,
         version=1,
         scope=str(scope.scope),
         event=seq,
         superseded=[str(change.note.note_id) for change in changes],
+        notice=f"review item {item}: {'; '.join(hold.reasons)}" if hold else "",
     )
     _remember(connection, parts, scope, request, reply)
     return reply
@@ -345,7 +391,7 @@ def _find_replaced(
     return found
 
 
-def _supersede(
+def supersede(
     parts: Parts,
     scope: WriteScope,
     note: NoteRecord,
@@ -353,7 +399,7 @@ def _supersede(
     *,
     path: str,
     end: str,
-) -> _Replaced:
+) -> Replaced:
     """The superseded note's next version: the same text, with its successor in the frontmatter."""
     document = document_of(old)
     if not is_editable(old, document):
@@ -391,17 +437,18 @@ def _supersede(
         status=Status.SUPERSEDED,
         trust=old.trust,
     )
-    return _Replaced(note, old, replace(new, author=old.author))
+    return Replaced(note, old, replace(new, author=old.author))
 
 
-def _commit_superseded(
+def commit_superseded(
     connection: Connection,
     parts: Parts,
     scope: WriteScope,
-    change: _Replaced,
+    change: Replaced,
     *,
     successor: NoteId,
 ) -> None:
+    """Everything that the database holds of one supersession, in the caller's transaction."""
     now = parts.clock.now()
     seq = ledger.add_event(
         connection,

@@ -23,15 +23,18 @@ from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Principal, Scope
 from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKind, VaultName
 from memsvc.notes import disk
-from memsvc.notes.document import MAX_NOTE_BYTES, read_document, too_large_document
+from memsvc.notes.document import MAX_NOTE_BYTES, Document, read_document, too_large_document
 from memsvc.notes.walk import Walked, walk
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.indexing import vectors_for
 from memsvc.service.gateway.intake import Arrival, remove_note, take
+from memsvc.service.gateway.layout import project_of
 from memsvc.service.gateway.operations import remembered, settle
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.relink import relink
+from memsvc.service.gateway.restated import Suspicion, likely
 
 __all__ = ["Progress", "ScanReport", "Scanner"]
 
@@ -346,6 +349,7 @@ class Scanner:
         arrivals: list[Arrival] = []
         touched: list[FileRecord] = []
         seen = self._seen.setdefault(vault.name, _Seen())
+        rules = VaultPolicy.of(vault.policy)
         for path in paths:
             state = states.get(path)
             try:
@@ -371,9 +375,20 @@ class Scanner:
             vectors, model = (
                 vectors_for(self._parts, document.title, document.body) if few else ({}, "")
             )
-            violation = checks.find_violation(document.title, document.content)
-            arrivals.append(Arrival(path, document, record, vectors, model, violation))
+            violation = checks.find_violation(document.title, document.content, rules)
+            again = self._restates(vault, path, document) if few else []
+            arrivals.append(
+                Arrival(path, document, record, vectors, model, violation, tuple(again))
+            )
         return arrivals, touched
+
+    def _restates(self, vault: VaultRecord, path: str, document: Document) -> list[Suspicion]:
+        """What of a file was probably rejected before, in other words."""
+        scope = Scope(vault.name, project_of(vault, path))
+        with self._parts.database.read() as connection:
+            if not registry.has_tombstones(connection, scope):
+                return []
+        return likely(self._parts, scope, checks.statements(document.title, document.body))
 
     def _remove(
         self, vault: VaultRecord, missing: dict[str, FileRecord], report: ScanReport

@@ -1,24 +1,25 @@
 """Vaults: registered once, with resolved paths, never one inside another."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from memsvc.clock import stamp
-from memsvc.errors import InvalidInput, NotFound
+from memsvc.errors import Denied, InvalidInput, NotFound
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
+from memsvc.model.vocabulary import SHARED, Action, Outcome, PrincipalKind, VaultName
 from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
+from memsvc.scope.vault_policy import VaultPolicy, changed_settings
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["accept_loss", "add_vault", "remove_vault"]
+__all__ = ["accept_loss", "add_vault", "remove_vault", "set_policy"]
 
 LAYOUTS = ("auto", "folders", "mapped")
 
@@ -121,6 +122,40 @@ def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
             ),
             at=parts.clock.now(),
         )
+
+
+def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
+    """A vault's policy with these `key=value` pairs set, in one event; all its settings.
+
+    For a person. Raises Denied, InvalidInput, NotFound.
+    """
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied("a vault's policy is for the person who owns the home")
+    with parts.database.write() as connection:
+        record = registry.vault_named(connection, name)
+        if record is None:
+            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        before = VaultPolicy.of(record.policy).shown()
+        settings = changed_settings(record.policy, pairs)
+        after = VaultPolicy.of(settings).shown()
+        changed = {key: value for key, value in after.items() if before[key] != value}
+        if changed:
+            ledger.update_vault(connection, record.name, policy=json.dumps(settings))
+            ledger.add_event(
+                connection,
+                NewEvent(
+                    action=Action.CONFIG,
+                    outcome=Outcome.DONE,
+                    caller=caller,
+                    scope=Scope(record.name, SHARED),
+                    detail={
+                        "policy": {**changed},
+                        "before": {key: before[key] for key in changed},
+                    },
+                ),
+                at=parts.clock.now(),
+            )
+    return after
 
 
 def accept_loss(parts: Parts, caller: Caller, *, name: str, accept: bool) -> VaultRecord:

@@ -59,6 +59,13 @@ PLACES = {
     "deep lists": f"{'- ' * 200}{CLAIM}",
     "after a question": f"When? {CLAIM}!",
     "after Chinese": f"发布推迟了。{CLAIM}。",
+    "a definition": f"Heron\n: {CLAIM}",
+    "after a mark that nobody sees": f"First.\u200f {CLAIM}.\u202c Last.",
+    "linked by reference": f"[{CLAIM}][r].\n\n[r]: https://heron.example",
+    "partly linked by reference": "The [Heron release][a b] moved to [12 March][x].\n\n"
+    "[A  b]: https://heron.example\n[x]: <y>",
+    "hard breaks inside": "The Heron release  \nmoved to\\\n12 March. And more.",
+    "a br tag inside": "The Heron<br>release moved to 12 March. And more.",
     "after a CR": f"One.\r\r{CLAIM}\r",
 }
 
@@ -84,6 +91,20 @@ def test_sentences_end_at_ends_of_sentences_only() -> None:
         "A; B stay one.",
         "The answer is no.",
         "Fine.",
+    ]
+
+
+def test_a_reference_without_a_definition_is_no_link() -> None:
+    assert texts("Take matrix[1][2] now") != texts("Take matrix[1][3] now")
+    assert texts("Take [it][2] now\n\n[2]: u")[0] == "Take it now"
+
+
+def test_what_a_hard_break_joins_is_never_rejected_itself() -> None:
+    found = claims("The Heron release  \nmoved to 12 March")
+    assert [(claim.normal, claim.aside) for claim in found] == [
+        (FORM, True),
+        ("the heron release", False),
+        ("moved to 12 march", False),
     ]
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memsvc.notes.normal import fold, normal_form
+from memsvc.notes.normal import fold, normal_form, other_reading
 
 SENTENCE = "The Heron release moved to 12 March 2026."
 FORM = "the heron release moved to 12 march 2026"
@@ -151,6 +151,12 @@ def test_one_value_written_in_two_ways_is_one(one: str, other: str) -> None:
     assert normal_form(f"{one} 7") != normal_form(f"{other} 8")
 
 
+def test_a_text_that_looks_like_two_is_read_as_both() -> None:
+    assert normal_form(other_reading("Port ӏist ΤΕΝ")) == "port list ten"
+    assert normal_form("Port ӏist") == "port iist"
+    assert other_reading("ΤΕΝ") == other_reading("list ten") == other_reading("ünten ΑΘ") == ""
+
+
 WORDS = """
 able about above accept account across action active actual address after again against agree air
 all allow alone along also always among amount angle animal answer apple area arm around arrive art
@@ -184,6 +190,7 @@ def test_ordinary_words_and_numbers_stay_pairwise_distinct() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60))
+@example("\x1f^0")
 def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
     form = normal_form(text)
     assert normal_form(form) == form

@@ -1,0 +1,131 @@
+"""A note as it stands, read under its vault's lock, and the claims of it that are rejected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from memsvc.clock import stamp
+from memsvc.errors import Uneditable
+from memsvc.index import writer as index
+from memsvc.ledger import registry
+from memsvc.ledger import writer as ledger
+from memsvc.ledger.records import NoteRecord, TombstoneRecord, VaultRecord, VersionRecord
+from memsvc.model.events import NewEvent
+from memsvc.model.identity import Caller
+from memsvc.model.vocabulary import Action, Outcome
+from memsvc.scope.proof import WriteScope
+from memsvc.service import access
+from memsvc.service.gateway import checks
+from memsvc.service.gateway.indexing import document_of
+from memsvc.service.gateway.operations import settle
+from memsvc.service.gateway.parts import Parts, root_of
+from memsvc.service.gateway.scan import Scanner
+
+__all__ = ["Current", "current", "make_tombstones", "withdraw"]
+
+_KEPT_ENDS = ("changed", "amend", "edit")
+"""How a version ends that history goes on to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """A note as it stands, read under the vault's lock."""
+
+    scope: WriteScope
+    vault: VaultRecord
+    root: Path
+    note: NoteRecord
+    version: VersionRecord
+
+
+def current(parts: Parts, scanner: Scanner, caller: Caller, note_id: str) -> Current:
+    """The note as its file stands now; the caller holds no lock yet but the vault's.
+
+    Raises NotFound, VaultOffline.
+    """
+    with parts.database.read() as connection:
+        _, note = access.note_for(connection, caller, note_id)
+        vault, root = root_of(connection, note.vault)
+    settle(parts, vault)
+    scanner.refresh_locked(vault, root, [note.path])
+    with parts.database.read() as connection:
+        scope, note = access.note_for(connection, caller, note_id)
+        version = registry.find_version(connection, note.note_id, note.version)
+    if version is None:
+        raise Uneditable(f"the ledger has no text of {note.path}; run `memsvc doctor`")
+    return Current(scope, vault, root, note, version)
+
+
+def make_tombstones(
+    connection: Connection,
+    parts: Parts,
+    now_is: Current,
+    dropped: list[checks.Statement],
+    *,
+    reason: str,
+    event_seq: int,
+) -> int:
+    """Reject the claims that count, in the note's scope, with one event; how many were new."""
+    rejected = [statement for statement in dropped if statement.counts]
+    if not rejected:
+        return 0
+    now = parts.clock.now()
+    keys, scope = parts.keys(), now_is.note.scope
+    records = []
+    for statement in rejected:
+        key_id, digest = keys.digest(scope, statement.normal)
+        records.append(
+            TombstoneRecord(
+                tombstone_id=parts.new_id(now),
+                vault=scope.vault,
+                project=scope.project,
+                key_id=key_id,
+                digest=digest,
+                claim_kind=statement.kind,
+                note_id=now_is.note.note_id,
+                version=now_is.version.version,
+                at=stamp(now),
+                actor=str(now_is.scope.caller.principal),
+                reason=reason[:500],
+                event_seq=event_seq,
+            )
+        )
+    made = ledger.add_tombstones(connection, records)
+    if made:
+        ledger.add_event(
+            connection,
+            NewEvent(
+                action=Action.TOMBSTONE,
+                outcome=Outcome.DONE,
+                caller=now_is.scope.caller,
+                scope=scope,
+                note_id=now_is.note.note_id,
+                version=now_is.version.version,
+                reason=reason,
+                detail={"claims": made},
+            ),
+            at=now,
+        )
+    return made
+
+
+def withdraw(
+    connection: Connection, note: NoteRecord, dropped: Sequence[checks.Statement], now: datetime
+) -> None:
+    """Take earlier versions that state a rejected claim out of history: they were wrong in it too."""
+    rejected = {statement.normal for statement in dropped if statement.counts}
+    if not rejected:
+        return
+    for version in registry.versions_of(connection, note.note_id):
+        if version.version >= note.version or version.end_mode not in _KEPT_ENDS:
+            continue
+        document = document_of(version)
+        made = checks.statements(document.title, document.body)
+        if rejected.isdisjoint(statement.normal for statement in made):
+            continue
+        ended = {"recorded_to": version.recorded_to or stamp(now), "end_mode": "wrong"}
+        ledger.end_version(connection, note.note_id, version.version, **ended)
+        index.update_state(connection, note.note_id, version.version, **ended)

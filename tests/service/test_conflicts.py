@@ -1,0 +1,127 @@
+"""A file edited while a change was on its way: both texts are kept, and a person decides."""
+
+from typing import Any
+
+import pytest
+
+from memsvc.errors import InvalidInput, RejectedClaim
+from memsvc.model.replies import SaveReply
+from memsvc.model.requests import CorrectRequest, DecisionRequest
+from memsvc.model.vocabulary import CorrectMode, Disposition
+from memsvc.service.gateway.correct import change_of, commit_rewrite, current, prepare_rewrite
+from memsvc.service.gateway.operations import Staging
+from tests.service.world import World, agent, human
+
+BASE = "The staging host is marsh.\n\nIt runs in hall 1.\n\nAlice looks after it.\n"
+OURS = BASE.replace("marsh", "osprey")
+THEIRS = BASE.replace("Alice", "Bob")
+CLASH = BASE.replace("marsh", "falcon")
+
+
+def clash(world: World, ours: str, theirs: str) -> SaveReply:
+    """A correction whose process dies before it writes the file, which a person then edits."""
+    note = world.save("Staging host", BASE)
+    gateway = world.service._gateway
+    parts, now = gateway._parts, gateway._parts.clock.now()
+    request = CorrectRequest(id=note.id, version=1, mode=CorrectMode.AMEND, body=ours)
+    now_is = current(parts, gateway.scanner, agent(), note.id)
+    change = change_of(request, now_is, ours, "Staging host", "", now)
+    staging = Staging(now_is.root, now_is.vault)
+    ready = prepare_rewrite(parts, now_is, change, now, staging)
+    with parts.database.write() as connection:
+        seq, _ = commit_rewrite(connection, parts, ready)
+        staging.record(connection, event_seq=seq, parts=parts)
+    staging.discard()
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace(BASE, theirs))
+    return note
+
+
+def item(world: World) -> str:
+    world.ids("staging host")
+    (found,) = world.service.reviews(human())
+    assert found["kind"] == "conflict"
+    return str(found["review_id"])
+
+
+def decide(world: World, how: str, **more: Any) -> dict[str, Any]:
+    request = DecisionRequest(id=item(world), disposition=Disposition(how), **more)
+    return world.service.decide(human(), request)
+
+
+def texts(world: World) -> list[str]:
+    return sorted(hit.text for hit in world.hits("staging host", detail="full"))
+
+
+def test_a_conflict_shows_both_changes_and_what_they_make_together(world: World) -> None:
+    clash(world, OURS, THEIRS)
+    three: Any = world.service.review_show(human(), item(world))["three_way"]
+    assert "+The staging host is osprey." in three["base_to_committed"]
+    assert "+Bob looks after it." in three["base_to_file"]
+    assert three["clashes"] == 0
+    assert three["merged"].strip() == OURS.replace("Alice", "Bob").strip()
+
+
+def test_a_clash_of_one_line_is_marked(world: World) -> None:
+    clash(world, OURS, CLASH)
+    three: Any = world.service.review_show(human(), item(world))["three_way"]
+    assert three["clashes"] == 1
+    for line in ("osprey", "falcon", "marsh", "<<<<<<< committed", ">>>>>>> file"):
+        assert line in three["merged"]
+
+
+def test_an_edit_or_time_settles_no_conflict(world: World) -> None:
+    note = clash(world, OURS, CLASH)
+    first = item(world)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace("hall 1", "hall 2"))
+    world.restart()
+    assert item(world) == first
+
+
+@pytest.mark.parametrize(
+    ("how", "stands", "not_there"),
+    [
+        ("keep-new", "falcon", "osprey"),
+        ("keep-old", "osprey", "falcon"),
+        ("reject-both", "marsh", "osprey"),
+    ],
+)
+def test_one_of_the_texts_stands(world: World, how: str, stands: str, not_there: str) -> None:
+    note = clash(world, OURS, CLASH)
+    decide(world, how)
+    (text,) = texts(world)
+    assert stands in text
+    assert not_there not in text
+    assert stands in world.file(note.path).read_text()
+    assert world.service.reviews(human()) == []
+    if how == "reject-both":
+        for word in ("osprey", "falcon"):
+            with pytest.raises(RejectedClaim):
+                world.save("Host", f"The staging host is {word}.")
+    else:
+        assert world.save("Host", f"The staging host is {not_there}.").outcome == "created"
+
+
+def test_both_texts_stand_as_two_notes(world: World) -> None:
+    note = clash(world, OURS, CLASH)
+    decide(world, "keep-both")
+    hits = world.hits("staging host", detail="full")
+    assert len(hits) == 2
+    assert {("falcon" in hit.text, "osprey" in hit.text) for hit in hits} == {
+        (True, False),
+        (False, True),
+    }
+    assert len({hit.id for hit in hits}) == 2
+    assert "falcon" in world.file(note.path).read_text()
+    world.service.reindex(human())
+    assert len(texts(world)) == 2
+
+
+def test_a_text_of_ones_own_ends_a_conflict(world: World) -> None:
+    clash(world, OURS, CLASH)
+    with pytest.raises(InvalidInput):
+        decide(world, "replace")
+    decide(world, "replace", body="The staging host is heron.")
+    (text,) = texts(world)
+    assert "heron" in text

@@ -1,0 +1,47 @@
+"""What keeps two statements apart that a vector takes for the same."""
+
+import pytest
+
+from memsvc.service.gateway.meaning import differing, replaced, saying
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        ("Due on 3 March.", "Due on 12 March.", "number"),
+        ("It seats twelve people.", "It seats 20 people.", "number"),
+        ("We met Ana Petrova at noon.", "We met Ana Dubois at noon.", "name"),
+        ("Call get_user now.", "Call get_users now.", "name"),
+        ("The door is red.", "The door is blue.", "value"),
+        ("It runs.", "It doesn't run.", "polarity"),
+        ("The door is open.", "The door is closed.", "polarity"),
+        ("It is reachable.", "It is unreachable.", "polarity"),
+        ("The boat went from Ana to Bo.", "The boat went from Bo to Ana.", "order"),
+    ],
+)
+def test_numbers_names_values_polarity_and_order_keep_apart(one: str, other: str, why: str) -> None:
+    assert differing(saying(one), saying(other)) == why
+    assert differing(saying(other), saying(one)) == why
+    assert differing(saying(one), saying(one)) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It seats twelve people.", "There are 12 seats."),
+        ("Due March 12th.", "On 12 March it is due."),
+        ("1,200 came.", "There came 1200."),
+        ("Dogs are not allowed.", "Dogs are forbidden."),
+        ("Heron's port is known.", "We know the port of Heron."),
+    ],
+)
+def test_the_same_facts_in_another_form_are_the_same(one: str, other: str) -> None:
+    assert differing(saying(one), saying(other)) == ""
+
+
+def test_one_word_in_the_place_of_another_is_named() -> None:
+    assert replaced(saying("It lives in memory."), saying("It lives on disk.")) == (
+        "memory",
+        "disk",
+    )
+    assert replaced(saying("It lives in memory."), saying("In memory it lives.")) is None

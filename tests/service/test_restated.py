@@ -1,0 +1,206 @@
+"""The guard against paraphrases of rejected claims, with the packaged model, through each door."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from bench.negatives.model import packaged
+from memsvc.bootstrap import open_service
+from memsvc.embedding.loader import LazyEmbedder
+from memsvc.index import rejections
+from memsvc.index.schema import rejections as table
+from memsvc.model.identity import Scope
+from memsvc.model.replies import Json
+from memsvc.model.requests import DecisionRequest
+from memsvc.model.vocabulary import Disposition, ProjectSlug, VaultName
+from memsvc.service.api import MemoryService
+from memsvc.settings import Settings
+from tests.service.world import World, agent, human
+
+CLAIM = "The staging database is backed up every night by Marek at 03:30."
+AGAIN = "Every night at 03:30 Marek makes a backup of the staging database."
+NEIGHBOURS = (
+    "Every night at 04:30 Marek makes a backup of the staging database.",
+    "Every night at 03:30 Priya makes a backup of the staging database.",
+    "Marek never makes a backup of the staging database at 03:30 in the night.",
+)
+SCOPE = Scope(VaultName("personal"), ProjectSlug("heron"))
+
+
+class Meaning(World):
+    """A world whose service has the packaged model loaded, or none."""
+
+    embedder_of: LazyEmbedder
+
+    def open(self) -> MemoryService:
+        settings = Settings.model_validate({"home": self.root / "home"})
+        service = open_service(settings, embedder=self.embedder_of)
+        service.ensure_ready()
+        return service
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LazyEmbedder:
+    return packaged(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def world(tmp_path: Path, model: LazyEmbedder) -> Iterator[Meaning]:
+    Meaning.embedder_of = model
+    made = Meaning(tmp_path)
+    yield made
+    made.service.close()
+
+
+def rejected(world: World, claim: str = CLAIM) -> str:
+    """A note that states the claim among other things, forgotten; its id."""
+    note = world.save("Backups", f"- {claim}\n- The line above has {len(claim)} letters.\n")
+    assert note.outcome == "created"
+    world.forget(note.id, reason="it was never set up")
+    return note.id
+
+
+def items(world: World) -> list[dict[str, Json]]:
+    return world.service.reviews(human())
+
+
+@pytest.mark.guarantee("C2")
+def test_a_paraphrase_of_a_rejected_claim_waits_for_a_person_and_neighbours_are_stored(
+    world: Meaning,
+) -> None:
+    old = rejected(world)
+    reply = world.save("Staging", f"It is Tuesday today. {AGAIN}")
+    assert reply.outcome == "proposed"
+    assert old in reply.notice
+    (item,) = items(world)
+    assert (item["kind"], item["note_id"]) == ("restatement", reply.id)
+    named = [one["tombstone_id"] for one in world.service.tombstones(human())]
+    assert any(str(one) in reply.notice for one in named)
+    assert reply.id not in world.ids(AGAIN)
+    assert AGAIN not in str(item)
+    for number, neighbour in enumerate(NEIGHBOURS):
+        stored = world.save(f"Staging {number}", neighbour)
+        assert stored.outcome == "created"
+        assert stored.id in world.ids(neighbour)
+
+
+def test_a_person_who_approves_the_paraphrase_has_it_recalled(world: Meaning) -> None:
+    rejected(world)
+    reply = world.save("Staging", AGAIN)
+    (item,) = items(world)
+    request = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_NEW)
+    world.service.decide(human(), request)
+    assert items(world) == []
+    assert reply.id in world.ids(AGAIN)
+
+
+@pytest.mark.parametrize("after", ["at once", "reindex", "restart"])
+def test_the_guard_knows_what_was_rejected_after(world: Meaning, after: str) -> None:
+    rejected(world)
+    if after == "reindex":
+        world.service.reindex(human())
+    if after == "restart":
+        world.restart()
+    assert world.save("Staging", AGAIN).outcome == "proposed"
+    assert world.save("Staging", NEIGHBOURS[0]).outcome == "created"
+
+
+def test_a_correction_that_restates_waits_and_the_note_stays(world: Meaning) -> None:
+    rejected(world)
+    note = world.save("Staging", "The staging database is small.")
+    held = world.correct(note, f"The staging database is small. {AGAIN}", "amend")
+    assert held.outcome == "proposed"
+    assert [item["kind"] for item in items(world)] == ["correction"]
+    assert world.hits("staging database small")[0].version == note.version
+    done = world.correct(note, f"The staging database is small. {NEIGHBOURS[0]}", "amend")
+    assert done.outcome == "corrected"
+
+
+def test_a_text_that_had_the_statement_before_may_be_amended(world: Meaning) -> None:
+    note = world.save("Staging", AGAIN)
+    assert note.outcome == "created"
+    rejected(world)
+    assert world.correct(note, f"{AGAIN} It takes an hour.", "amend").outcome == "corrected"
+    assert world.save("Other", f"{AGAIN} It takes an hour.").outcome == "proposed"
+
+
+def test_a_file_that_restates_is_withheld_until_its_text_is_another(world: Meaning) -> None:
+    rejected(world)
+    world.write("heron/near.md", NEIGHBOURS[0])
+    world.write("heron/again.md", AGAIN)
+    paths = [hit.path for hit in world.hits("backup of the staging database")]
+    assert paths == ["heron/near.md"]
+    (item,) = items(world)
+    assert item["kind"] == "restatement"
+    world.write("heron/again.md", NEIGHBOURS[1])
+    paths = [hit.path for hit in world.hits("backup of the staging database")]
+    assert sorted(paths) == ["heron/again.md", "heron/near.md"]
+    assert items(world) == []
+
+
+def test_another_scope_a_lifted_tombstone_and_a_missing_model_flag_nothing(
+    world: Meaning, model: LazyEmbedder
+) -> None:
+    rejected(world)
+    assert world.save("Staging", AGAIN, by=agent("osprey")).outcome == "created"
+    world.embedder_of = LazyEmbedder.off()
+    world.restart()
+    blind = world.save("Staging", AGAIN)
+    assert blind.outcome == "created"
+    world.embedder_of = model
+    world.restart()
+    other = "At 03:30 a backup of the staging database is made by Marek every night."
+    assert world.save("Again", other).outcome == "proposed"
+    for one in world.service.tombstones(human()):
+        world.service.lift(human(), tombstone_id=str(one["tombstone_id"]), reason="it was true")
+    assert world.save("Once more", f"{other} So it is.").outcome == "created"
+
+
+def test_what_a_note_was_corrected_to_may_be_said_again_in_other_words(world: Meaning) -> None:
+    note = world.save("Cache", "The session cache lives in memory.")
+    world.correct(note, "The session cache lives on disk.", "wrong")
+    assert world.save("Where", "The session cache is kept on a disk.").outcome == "created"
+    assert world.save("There", "Sessions are cached in memory.").outcome == "proposed"
+
+
+def test_a_forgotten_passage_inside_a_sentence_is_known_by_its_meaning(world: Meaning) -> None:
+    note = world.save("Backups", f"Mind this: {CLAIM[:-1]}, says the wiki. More is not known.")
+    world.forget(note.id, passage=CLAIM[:-1])
+    assert world.save("Staging", AGAIN).outcome == "proposed"
+    assert world.save("Staging 2", NEIGHBOURS[1]).outcome == "created"
+
+
+def test_vectors_of_rejected_claims_go_with_the_note_and_hold_no_text(world: Meaning) -> None:
+    gone, kept = (
+        rejected(world),
+        rejected(world, "The Oslo office rents 14 bicycles to its guests."),
+    )
+    world.save("Anything", "Some text of four words.")
+    database = world.service._database
+
+    def notes() -> set[str]:
+        with database.read() as connection:
+            return set(connection.execute(select(table.c.note_id)).scalars())
+
+    assert notes() == {gone, kept}
+    assert set(table.c.keys()) == {"tombstone_id", "model_id", "scope_key", "note_id", "vector"}
+    with database.write() as connection:
+        rejections.forget(connection, [gone])
+    assert notes() == {kept}
+
+
+def test_what_the_ledger_no_longer_holds_is_not_read_again(world: Meaning) -> None:
+    gone = rejected(world)
+    database = world.service._database
+    with database.write() as connection:
+        rejections.forget(connection, [gone])
+        connection.exec_driver_sql(
+            "UPDATE note_version SET content = '', body_start = 0 WHERE note_id = ?", (gone,)
+        )
+    assert world.save("Staging", AGAIN).outcome == "created"
+    with database.read() as connection:
+        rows = connection.execute(select(table.c.vector)).scalars().all()
+    assert rows
+    assert set(rows) == {b""}

@@ -1,0 +1,543 @@
+"""Proposals and other items for a person: withheld until decided, each decision on record."""
+
+import re
+from typing import Any
+
+import pytest
+
+from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim
+from memsvc.interfaces.render import render
+from memsvc.ledger import chain
+from memsvc.ledger import writer as ledger
+from memsvc.model.identity import Caller
+from memsvc.model.replies import SaveReply
+from memsvc.model.requests import (
+    AuditRequest,
+    CorrectRequest,
+    DecisionRequest,
+    ReadRequest,
+    ReviewFilter,
+)
+from memsvc.model.vocabulary import CorrectMode, Disposition, VaultName
+from memsvc.service.gateway.drafts import sha
+from tests.service.world import World, agent, human
+
+HERON = "The heron release moves to 12 March because the pump is late.\n"
+PORT = "The staging database listens on port 5433.\n"
+
+
+@pytest.fixture
+def reviewed(world: World) -> World:
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    return world
+
+
+def decide(
+    world: World, item: str, how: str = "keep-new", *, by: Caller | None = None, **more: Any
+) -> dict[str, Any]:
+    request = DecisionRequest(id=item, disposition=Disposition(how), **more)
+    return world.service.decide(by or human(), request)
+
+
+def items(world: World, **more: str) -> list[dict[str, Any]]:
+    return world.service.reviews(human(), ReviewFilter(**more))
+
+
+def only(world: World) -> str:
+    (item,) = items(world)
+    return str(item["review_id"])
+
+
+def events(world: World, action: str) -> list[Any]:
+    return world.service.audit_list(human(), AuditRequest(action=action)).events
+
+
+def propose(world: World, title: str = "Heron date", body: str = HERON, **more: Any) -> SaveReply:
+    reply = world.save(title, body, **more)
+    assert reply.outcome == "proposed"
+    return reply
+
+
+def head_of(world: World, path: str) -> dict[str, str]:
+    return dict(re.findall(r"^(\w+): ?(.*)$", world.file(path).read_text(), re.MULTILINE))
+
+
+@pytest.mark.guarantee("W1")
+def test_a_proposal_is_a_file_that_recall_withholds_until_a_person_approves(
+    reviewed: World,
+) -> None:
+    proposal = propose(reviewed)
+    assert head_of(reviewed, proposal.path)["status"] == "proposed"
+    asked = reviewed.ask("when is the heron release")
+    assert proposal.id not in [hit.id for hit in asked.hits]
+    assert asked.coverage.withheld == {"proposed": 1}
+    (proposed,) = events(reviewed, "propose")
+    assert (proposed.note_id, proposed.actor) == (proposal.id, "agent:tester")
+
+    reply = decide(reviewed, only(reviewed), reason="checked with the team")
+
+    assert reviewed.ids("when is the heron release") == [proposal.id]
+    head = head_of(reviewed, proposal.path)
+    assert (head["status"], head["trust"], head["author"]) == ("active", "verified", "agent:tester")
+    assert items(reviewed) == []
+    (approved,) = events(reviewed, "approve")
+    assert approved.seq == reply["event"]
+    assert (approved.actor, approved.reason) == ("human:alice", "checked with the team")
+    assert approved.detail["proposed_by"] == "agent:tester"
+    assert approved.detail["edited_by"] == []
+    reviewed.restart()
+    reviewed.service.reindex(human())
+    assert reviewed.ids("when is the heron release") == [proposal.id]
+
+
+@pytest.mark.guarantee("C1")
+def test_a_rejected_proposal_leaves_a_tombstone(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    other = propose(reviewed, "Staging port", PORT)
+    (first, second) = (str(item["review_id"]) for item in items(reviewed))
+    reply = decide(reviewed, first, "keep-old", reason="the pump came")
+    assert reply["tombstones"] >= 1
+    assert not reviewed.file(proposal.path).exists()
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Heron again", HERON.upper(), by=human())
+    (rejected,) = events(reviewed, "reject")
+    assert (rejected.note_id, rejected.detail["by"]) == (proposal.id, "human:alice")
+    decide(reviewed, second)
+    assert reviewed.ids("staging database port") == [other.id]
+    assert proposal.id not in reviewed.ids("heron release pump")
+
+
+def test_what_an_active_note_states_is_not_rejected_along_with_a_proposal(
+    reviewed: World,
+) -> None:
+    reviewed.save("Staging port", PORT, by=human())
+    propose(reviewed, "Staging", f"{PORT}\nThe staging database runs on host osprey.\n")
+    decide(reviewed, only(reviewed), "keep-old")
+    assert reviewed.save("Port once more", f"{PORT}\nAsk Bob.\n", by=human()).outcome == "created"
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Host", "The staging database runs on host osprey.\n", by=human())
+
+
+@pytest.mark.guarantee("W2")
+def test_an_agent_decides_nothing_and_sees_no_withheld_text(reviewed: World) -> None:
+    propose(reviewed)
+    item = only(reviewed)
+    for how in ("keep-new", "keep-old"):
+        with pytest.raises(Denied):
+            decide(reviewed, item, how, by=agent())
+    with pytest.raises(Denied):
+        reviewed.service.review_show(agent(), item)
+    assert "title" not in reviewed.service.reviews(agent())[0]
+    with pytest.raises(Denied):
+        decide(reviewed, item, by=human(confirmed=""))
+    assert only(reviewed) == item
+    assert [event.outcome for event in events(reviewed, "approve")] == ["refused", "refused"]
+    assert decide(reviewed, item)["outcome"] == "approved"
+
+
+def test_an_edit_is_no_approval_and_gives_the_item_another_id(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    first = only(reviewed)
+    path = reviewed.file(proposal.path)
+    path.write_text(path.read_text().replace("12 March", "19 March").replace("proposed", "active"))
+    assert proposal.id not in reviewed.ids("when is the heron release")
+    assert reviewed.service.read(human(), ReadRequest(id=proposal.id)).status == "proposed"
+    second = only(reviewed)
+    assert second != first
+    with pytest.raises(NotFound):
+        decide(reviewed, first)
+    reply = decide(reviewed, second)
+    assert reply["proposed_by"] == "agent:tester"
+    assert reply["edited_by"] == ["human:file"]
+    (hit,) = reviewed.hits("when is the heron release")
+    assert "19 March" in hit.text
+
+
+def test_an_agents_correction_of_its_proposal_stays_a_proposal(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    reviewed.correct(proposal, "The heron release moves to 2 April.\n", "amend")
+    assert head_of(reviewed, proposal.path)["status"] == "proposed"
+    assert reviewed.ids("when is the heron release") == []
+    (item,) = items(reviewed)
+    assert item["version"] == 2
+    decide(reviewed, str(item["review_id"]))
+    (hit,) = reviewed.hits("when is the heron release")
+    assert "2 April" in hit.text
+
+
+def test_an_edit_seen_only_at_the_decision_makes_it_void(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    item = only(reviewed)
+    path = reviewed.file(proposal.path)
+    path.write_text(path.read_text().replace("12 March", "19 March"))
+    with pytest.raises(NotFound):
+        decide(reviewed, item)
+    assert reviewed.ids("when is the heron release") == []
+    assert decide(reviewed, only(reviewed))["outcome"] == "approved"
+
+
+def test_a_reviewers_own_text_replaces_a_proposal_in_their_name(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    reply = decide(reviewed, only(reviewed), "replace", body="The heron release is on 30 May.")
+    assert reply["edited_by"] == ["human:alice"]
+    (hit,) = reviewed.hits("when is the heron release")
+    assert (hit.id, hit.trust) == (proposal.id, "verified")
+    assert "30 May" in hit.text
+    assert head_of(reviewed, proposal.path)["author"] == "human:alice"
+
+
+def test_a_proposal_supersedes_only_when_it_is_approved(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    new = propose(reviewed, "Heron moved", HERON, supersedes=(old.id,))
+    assert reviewed.ids("when is the heron release") == [old.id]
+    reply = decide(reviewed, only(reviewed))
+    assert reply["superseded"] == [old.id]
+    assert reviewed.ids("when is the heron release") == [new.id]
+    assert head_of(reviewed, old.path)["status"] == "superseded"
+
+
+def test_keep_both_leaves_the_old_note_active(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    new = propose(reviewed, "Heron moved", HERON, supersedes=(old.id,))
+    decide(reviewed, only(reviewed), "keep-both")
+    reviewed.service.reindex(human())
+    assert sorted(reviewed.ids("when is the heron release")) == sorted([old.id, new.id])
+
+
+def test_reject_both_retracts_the_old_note_too(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    kept = reviewed.save("Staging port", PORT, by=human())
+    new = propose(reviewed, "Heron moved", HERON)
+    item = only(reviewed)
+    with pytest.raises(InvalidInput):
+        decide(reviewed, item, "reject-both")
+    decide(reviewed, item, "reject-both", old=old.id)
+    assert reviewed.ids("when is the heron release") == []
+    assert not reviewed.file(old.path).exists()
+    assert not reviewed.file(new.path).exists()
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Heron", "The heron release is on 1 February.\n", by=human())
+    assert reviewed.ids("staging database port") == [kept.id]
+
+
+@pytest.mark.parametrize("mode", ["changed", "wrong", "amend"])
+def test_an_agents_correction_waits_and_is_applied_as_it_was_meant(
+    reviewed: World, mode: str
+) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    new = "The staging database listens on port 6544.\n"
+    reply = reviewed.correct(note, new, mode)
+    assert reply.outcome == "proposed"
+    assert "stays as it is" in render(reply)
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.id, "5433" in hit.text) == (note.id, True)
+    (item,) = items(reviewed)
+    page = reviewed.service.review_show(human(), str(item["review_id"]))
+    assert [one["against"] for one in page["differences"]] == [note.id]  # type: ignore[index, union-attr, call-overload] # JSON
+    decide(reviewed, str(item["review_id"]))
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.id, "6544" in hit.text) == (note.id, True)
+    assert len(list(reviewed.vault.glob("heron/*.md"))) == 1
+    again = "The staging database listens on port 5433.\n"
+    if mode == "wrong":
+        with pytest.raises(RejectedClaim):
+            reviewed.save("Port again", again, by=human())
+    else:
+        assert reviewed.save("Port again", again, by=human()).outcome == "created"
+
+
+def test_a_correction_of_a_text_that_changed_since_is_not_applied(reviewed: World) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, "The staging database listens on port 6544.\n", "amend")
+    reviewed.correct(note, "The staging database listens on port 7000.\n", "amend", by=human())
+    item = only(reviewed)
+    with pytest.raises(InvalidInput, match="changed since"):
+        decide(reviewed, item)
+    (hit,) = reviewed.hits("staging database port")
+    assert "7000" in hit.text
+    decide(reviewed, item, "keep-old")
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Port", "The staging database listens on port 6544.\n", by=human())
+
+
+@pytest.mark.guarantee("W1")
+def test_an_external_edit_is_withheld_and_approved_or_undone(world: World) -> None:
+    note = world.save("Staging port", PORT, by=human())
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path = world.file(note.path)
+    before = path.read_text()
+    path.write_text(before.replace("5433", "6544"))
+    assert world.ids("staging database port") == []
+    page = world.service.review_show(human(), only(world))
+    assert "-The staging database listens on port 5433." in str(page["differences"])
+    decide(world, only(world), "keep-old", reason="not agreed")
+    (hit,) = world.hits("staging database port")
+    assert (hit.id, "5433" in hit.text) == (note.id, True)
+    assert "5433" in path.read_text()
+    with pytest.raises(RejectedClaim):
+        world.save("Port", "The staging database listens on port 6544.\n")
+
+    path.write_text(path.read_text().replace("5433", "7000"))
+    assert world.ids("staging database port") == []
+    decide(world, only(world))
+    (hit,) = world.hits("staging database port")
+    assert "7000" in hit.text
+
+
+def test_a_new_file_is_proposed_and_approved_without_touching_it(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    file = world.write("heron/port.md", "# Staging port\n\nIt is 5433, says Bob.\n")
+    assert world.ids("staging port") == []
+    decide(world, only(world))
+    (hit,) = world.hits("staging port")
+    assert hit.trust == "verified"
+    assert file.read_text() == "# Staging port\n\nIt is 5433, says Bob.\n"
+    world.service.reindex(human())
+    assert world.ids("staging port") == [hit.id]
+
+
+def test_a_file_back_at_its_approved_text_needs_nobody(world: World) -> None:
+    note = world.save("Staging port", PORT, by=human())
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path = world.file(note.path)
+    before = path.read_text()
+    path.write_text(before.replace("5433", "6544"))
+    assert world.ids("staging database port") == []
+    path.write_text(before)
+    assert world.ids("staging database port") == [note.id]
+    assert items(world) == []
+
+
+@pytest.mark.guarantee("C6")
+def test_approving_what_was_rejected_needs_the_word_for_it(world: World) -> None:
+    note = world.save("Staging port", PORT)
+    world.forget(note.id, reason="never true")
+    world.write("heron/port.md", f"# Port\n\n{PORT}")
+    assert world.ids("staging database port") == []
+    item = only(world)
+    page = world.service.review_show(human(), item)
+    assert "never true" in str(page["reasons"])
+    with pytest.raises(RejectedClaim):
+        decide(world, item)
+    assert world.ids("staging database port") == []
+    decide(world, item, lift=True)
+    assert len(world.ids("staging database port")) == 1
+    assert events(world, "lift")[0].actor == "human:alice"
+
+
+def test_a_dispute_in_a_file_waits_for_a_person(world: World) -> None:
+    note = world.save("Staging port", PORT)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace("status: active", "status: disputed"))
+    assert world.ids("staging database port") == []
+    (item,) = items(world)
+    assert item["kind"] == "dispute"
+    decide(world, str(item["review_id"]))
+    assert world.ids("staging database port") == [note.id]
+    assert head_of(world, note.path)["status"] == "active"
+
+
+def test_a_purge_request_is_not_approved_here_and_can_be_turned_down(world: World) -> None:
+    note = world.save("Staging port", PORT)
+    world.forget(note.id, mode="purge")
+    item = only(world)
+    with pytest.raises(InvalidInput, match="purge"):
+        decide(world, item)
+    assert only(world) == item
+    decide(world, item, "keep-old")
+    assert items(world) == []
+    assert world.ids("staging database port") == []
+
+
+def test_items_are_grouped_by_likeness_and_a_group_that_grew_is_not_decided(
+    reviewed: World,
+) -> None:
+    propose(reviewed, "Port", PORT, source=("mail.md#1",))
+    propose(reviewed, "Port of staging", f"{PORT}\nSays Bob.\n", source=("mail.md#2",))
+    propose(reviewed, "Heron", HERON, source=("chat.md",))
+    rows = items(reviewed)
+    assert [row["alike"] for row in rows] == [2, 2, 1]
+    assert rows[0]["likeness"] == rows[1]["likeness"] != rows[2]["likeness"]
+    assert [row["source"] for row in rows] == ["mail.md", "mail.md", "chat.md"]
+    listed = str(rows[0]["likeness"])
+    propose(reviewed, "Staging port", f"{PORT}\nSays Eve.\n", source=("mail.md",))
+    with pytest.raises(NotFound, match="changed since"):
+        reviewed.service.selected(human(), [], ReviewFilter(likeness=listed))
+    now = str(items(reviewed)[0]["likeness"])
+    chosen = reviewed.service.selected(human(), [], ReviewFilter(likeness=now))
+    assert len(chosen) == 3
+    request = DecisionRequest(id="", disposition=Disposition.KEEP_OLD)
+    reply = reviewed.service.decide_all(human(), request, ids=chosen)
+    assert (len(reply["decided"]), reply["failed"]) == (3, [])  # type: ignore[arg-type] # JSON
+    (left,) = items(reviewed)
+    assert left["source"] == "chat.md"
+
+
+def test_one_failure_in_a_bulk_decision_leaves_the_others_done(reviewed: World) -> None:
+    propose(reviewed)
+    request = DecisionRequest(id="", disposition=Disposition.KEEP_NEW)
+    ids = [only(reviewed), "01KBA7ZD5QX4T9W2M3N8R6C0VE"]
+    reply = reviewed.service.decide_all(human(), request, ids=ids)
+    assert [one["code"] for one in reply["failed"]] == ["not_found"]  # type: ignore[index, union-attr, call-overload] # JSON
+    assert len(reviewed.ids("when is the heron release")) == 1
+
+
+def test_nothing_is_selected_without_being_named(reviewed: World) -> None:
+    propose(reviewed)
+    with pytest.raises(InvalidInput):
+        reviewed.service.selected(human(), [], ReviewFilter())
+    assert reviewed.service.selected(human(), [], ReviewFilter(kind="proposal")) == [only(reviewed)]
+
+
+def test_the_same_proposal_twice_is_one(reviewed: World) -> None:
+    first = propose(reviewed)
+    second = propose(reviewed)
+    assert (second.id, len(items(reviewed))) == (first.id, 1)
+
+
+def test_a_person_looks_after_every_project_and_an_agent_not(reviewed: World) -> None:
+    propose(reviewed, by=agent("osprey"))
+    item = only(reviewed)
+    assert reviewed.service.reviews(agent("heron")) == []
+    assert decide(reviewed, item, by=human("heron"))["scope"] == "personal/osprey"
+    assert len(reviewed.ids("heron release", by=agent("osprey"))) == 1
+    assert reviewed.ids("heron release", by=agent("heron")) == []
+
+
+@pytest.mark.guarantee("A3")
+def test_no_decision_puts_text_into_the_audit_and_the_chain_holds(reviewed: World) -> None:
+    propose(reviewed)
+    propose(reviewed, "Staging port", PORT)
+    (first, second) = (str(item["review_id"]) for item in items(reviewed))
+    decide(reviewed, first, "replace", body="The heron release is on 30 May, says Zebedee.")
+    decide(reviewed, second, "keep-old")
+    with reviewed.service._database.read() as connection:
+        assert chain.verify(connection).ok
+    told = str(reviewed.service.audit_list(human(), AuditRequest(limit=200)))
+    assert "approve" in told
+    for word in ("Zebedee", "pump", "listens"):
+        assert word not in told
+
+
+def test_a_decision_that_fails_leaves_everything_as_it_was(reviewed: World) -> None:
+    proposal = propose(reviewed)
+    before = reviewed.file(proposal.path).read_bytes()
+    with pytest.raises(InvalidInput):
+        decide(reviewed, only(reviewed), "replace", body=" \n", reason="nothing")
+    with pytest.raises(NotFound):
+        decide(reviewed, only(reviewed), old="01KBA7ZD5QX4T9W2M3N8R6C0VE")
+    assert reviewed.file(proposal.path).read_bytes() == before
+    assert [
+        path.name for path in reviewed.vault.rglob("*") if path.suffix != ".md" and path.is_file()
+    ] == []
+    assert decide(reviewed, only(reviewed))["outcome"] == "approved"
+
+
+@pytest.mark.parametrize("status", ["proposed", "disputed"])
+def test_a_correction_does_not_settle_what_a_file_leaves_open(world: World, status: str) -> None:
+    note = world.save("Staging port", PORT)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace("status: active", f"status: {status}"))
+    assert world.ids("staging database port") == []
+    version = world.service.read(agent(), ReadRequest(id=note.id)).version
+    request = CorrectRequest(
+        id=note.id, version=version, mode=CorrectMode.AMEND, body="The staging port is 6544.\n"
+    )
+    world.service.correct(agent(), request)
+    assert world.ids("staging database port") == []
+    assert world.service.read(agent(), ReadRequest(id=note.id)).status == status
+    path.write_text(path.read_text().replace(f"status: {status}", "status: active"))
+    assert world.ids("staging port") == [note.id]
+    assert items(world) == []
+
+
+def test_a_withheld_file_that_an_agent_mends_still_waits_where_agents_are_reviewed(
+    world: World,
+) -> None:
+    for policy, found in (("agents", 0), ("none", 1)):
+        world.service.vault_policy(human(), "personal", [f"review={policy}"])
+        world.write(f"heron/{policy}.md", f"The host of {policy}.\n<private>4711</private>\n")
+        assert world.ids(f"host of {policy}") == []
+        (note_id,) = (row["note_id"] for row in items(world) if row["title"] == policy)
+        request = CorrectRequest(
+            id=str(note_id), version=1, mode=CorrectMode.AMEND, body=f"The host of {policy}.\n"
+        )
+        world.service.correct(agent(), request)
+        assert len(world.ids(f"host of {policy}")) == found
+    (left,) = items(world)
+    decide(world, str(left["review_id"]))
+    assert len(world.ids("host of agents")) == 1
+
+
+def test_a_file_moved_to_another_project_is_proposed_there(world: World) -> None:
+    note = world.save("Staging port", PORT)
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    target = world.vault / "osprey" / "port.md"
+    target.parent.mkdir()
+    world.file(note.path).rename(target)
+    assert world.ids("staging database port") == []
+    assert world.ids("staging database port", by=agent("osprey")) == []
+    decide(world, only(world))
+    assert world.ids("staging database port", by=agent("osprey")) == [note.id]
+    world.service.reindex(human())
+    assert world.ids("staging database port", by=agent("osprey")) == [note.id]
+    assert items(world) == []
+
+
+def test_a_proposal_names_active_notes_like_it(reviewed: World) -> None:
+    known = reviewed.save("Staging port", PORT, by=human())
+    proposal = propose(reviewed, "Port of staging", f"{PORT}\nSays Bob.\n")
+    assert [one.id for one in proposal.similar] == [known.id]
+
+
+def test_a_passage_that_an_agent_takes_out_waits_like_a_correction(reviewed: World) -> None:
+    body = "The heron team ships on Friday. It never ships on Monday.\n"
+    note = reviewed.save("Heron shipping", body, by=human())
+    reply = reviewed.forget(note.id, passage=" It never ships on Monday.")
+    assert (reply.outcome, reply.tombstones) == ("proposed", 0)
+    (hit,) = reviewed.hits("heron ships monday", detail="full")
+    assert "Monday" in hit.text
+    decide(reviewed, only(reviewed))
+    (hit,) = reviewed.hits("heron ships friday", detail="full")
+    assert "Monday" not in hit.text
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Shipping", "It never ships on Monday.\n", by=human())
+    assert reviewed.forget(note.id).outcome == "retracted"
+
+
+def test_a_decision_cut_off_before_its_files_is_finished_at_the_next_start(
+    reviewed: World,
+) -> None:
+    kept, gone = propose(reviewed), propose(reviewed, "Staging port", PORT)
+    (first, second) = (str(item["review_id"]) for item in items(reviewed))
+    folder = reviewed.file(kept.path).parent
+    texts = {path: reviewed.file(path).read_bytes() for path in (kept.path, gone.path)}
+    decide(reviewed, first)
+    decide(reviewed, second, "keep-old")
+    after = reviewed.file(kept.path).read_bytes()
+    with reviewed.service._database.write() as connection:
+        for path, note, target in (
+            (kept.path, kept, ""),
+            (gone.path, gone, f".trash/{gone.path}x"),
+        ):
+            ledger.add_operation(
+                connection,
+                vault=VaultName("personal"),
+                kind="trash" if target else "write",
+                path=path,
+                target=target,
+                note_id=note.id,
+                version=1 if target else 2,
+                before_hash=sha(texts[path]),
+                after_hash=sha(texts[path] if target else after),
+                event_seq=1,
+                at=reviewed.service._clock.now(),
+            )
+    for path, data in texts.items():
+        reviewed.file(path).write_bytes(data)
+    reviewed.restart()
+    assert reviewed.ids("when is the heron release") == [kept.id]
+    assert reviewed.ids("staging database port") == []
+    assert sorted(path.name for path in folder.iterdir()) == [reviewed.file(kept.path).name]
+    assert reviewed.file(kept.path).read_bytes() == after
+    assert items(reviewed) == []
