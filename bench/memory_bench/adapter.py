@@ -48,7 +48,7 @@ _ONLY_READ = frozenset({"reader.py", "visible.py", "scoring.py"})
 """Modules of the index that do not decide what is stored."""
 _HISTORY = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|at the outset|to begin with|in the first place"
-    r"|to start with|(?:in|at) the (?:beginning|start)|from the outset|earliest|earlier|(?:the|its|their) old"
+    r"|to start with|(?:in|at) the (?:beginning|start)|from the outset|earliest|earlier"
     r"|very first|as first|first (?:agreed|announced|chosen|decided|due|fixed|intended|meant|planned|scheduled|set|supposed)"
     r"|previous(?:ly)?|former(?:ly)?|used to be|prior to|history of"
     r"|before (?:it|that|this|they|the)\b.*\b(?:changed|moved|replaced|revised|updated|superseded))\b",
