@@ -1,0 +1,391 @@
+"""C1, C2, C6: what was rejected stays out through every door and in any disguise; nothing else does."""
+
+import itertools
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memsvc.bootstrap import open_service
+from memsvc.model.requests import ForgetRequest, SaveRequest
+from memsvc.settings import Settings
+from tests.fakes import FixedClock
+from tests.invariants.house import House, opened
+from tests.service.world import human
+
+REJECTED = "The heron deploy port is 6544."
+RIGHT = "The heron deploy port is 5433."
+LOOK_ALIKES = str.maketrans("aceopxyTh", "асеорхуТһ")
+MATHEMATICAL = {
+    **{chr(ord("a") + n): chr(0x1D41A + n) for n in range(26)},
+    **{chr(ord("0") + n): chr(0x1D7CE + n) for n in range(10)},
+}
+
+DRESSED: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "capitals": str.upper,
+    "spacing": lambda text: text.replace(" ", " \u00a0\t", 2).replace("port is", "port\nis"),
+    "punctuation": lambda text: f"“{text[:-1]}” — !",
+    "full width": lambda text: "".join(
+        chr(ord(char) + 0xFEE0) if char > " " else "\u3000" for char in text
+    ),
+    "mathematical letters": lambda text: "".join(MATHEMATICAL.get(char, char) for char in text),
+    "look-alikes": lambda text: text.translate(LOOK_ALIKES),
+    "zero width": "\u200b".join,
+    "joiners and soft hyphens": lambda text: text.replace("er", "e\u200d\u00adr").replace(
+        "po", "p\u2060o"
+    ),
+    "right to left": lambda text: (
+        "\u202e" + text.replace("deploy", "\u2067deploy\u2069") + "\u202c\u200f"
+    ),
+    "combining accents": lambda text: text.replace("e", "e\u0301").replace("o", "o\u0336"),
+    "accents": lambda text: text.replace("e", "é").replace("o", "ö"),
+    "emphasis": lambda text: f"**The** *heron* _deploy_ ***port*** ~~is~~ ==**{text[-5:-1]}**==.",
+    "link": lambda text: text.replace("heron", "[heron](https://heron.example/a_(b) 'x')"),
+    "wiki link": lambda text: text.replace("heron", "[[birds/grey|heron]]"),
+    "code ticks": lambda text: text.replace("deploy port", "`deploy port`"),
+    "html": lambda text: f"<b>{text.replace('port', '<i>po</i>rt')}</b><!-- not at all -->",
+    "entities": lambda text: text.replace("h", "&#104;").replace(" is ", "&nbsp;is "),
+    "list item": lambda text: f"Ports:\n\n- one\n- {text}\n",
+    "task in a quote": lambda text: f"> - [x] {text}",
+    "heading": lambda text: f"## {text}\n\nSee there.",
+    "table row": lambda text: f"| what | which |\n|---|---|\n| {text[:-6]} | {text[-5:-1]} |\n",
+    "code block": lambda text: f"```text\n{text}\n```\n",
+    "inside a longer text": lambda text: f"Good morning. {text} So much for today.",
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house in which agent:claude said something wrong and took it back."""
+    with opened(tmp_path_factory.mktemp("tombstones")) as made:
+        claude = made.agent()
+        note = claude.save("Deploy port", REJECTED)
+        corrected = claude.ask("correct", id=note["id"], version=1, mode="wrong", body=RIGHT)
+        assert corrected["tombstones"] == 1
+        yield made
+
+
+NUMBERS = itertools.count(7000)
+
+
+def neighbour() -> str:
+    """A statement like the rejected one, never made before: it differs in its number."""
+    return REJECTED.replace("6544", str(next(NUMBERS)))
+
+
+def withheld(house: House) -> set[str]:
+    """The paths of files that wait for a person because they state what was rejected."""
+    items = house.json("review", "list", "--kind", "withheld")
+    return {str(item["path"]) for item in items if item["why"] == "rejected_claim"}
+
+
+def wrongly_treated(
+    door: Callable[[str, str], str], *, refused: str = "rejected_claim", stored: str
+) -> dict[str, tuple[str, str]]:
+    """By disguise, how the door answered for the rejected value and for its neighbour, if wrongly."""
+    answers = {
+        name: (door(name, dress(REJECTED)), door(name, dress(neighbour())))
+        for name, dress in DRESSED.items()
+    }
+    return {name: both for name, both in answers.items() if both != (refused, stored)}
+
+
+@pytest.mark.guarantee("C1", "C2", "W1")
+@pytest.mark.parametrize("who", ["claude", "codex"])
+def test_no_disguise_gets_a_rejected_value_through_save(house: House, who: str) -> None:
+    def save(name: str, text: str) -> str:
+        return house.agent(who).code("save", title=f"Port, {name}", body=text)
+
+    assert wrongly_treated(save, stored="created") == {}
+    assert REJECTED not in house.agent().texts("heron deploy port 6544", history=True)
+
+
+@pytest.mark.guarantee("C1", "C2", "W1")
+@pytest.mark.parametrize("mode", ["changed", "wrong", "amend"])
+def test_no_disguise_gets_a_rejected_value_through_correct(house: House, mode: str) -> None:
+    claude = house.agent()
+
+    def correct(name: str, text: str) -> str:
+        note = claude.save(f"Crane {name}", f"The crane of {next(NUMBERS)} is tall.")
+        return claude.code("correct", id=note["id"], version=1, mode=mode, body=text)
+
+    assert wrongly_treated(correct, stored="corrected") == {}
+
+
+@pytest.mark.guarantee("C1", "C2", "W1")
+def test_no_disguise_gets_a_rejected_value_in_as_a_passage_or_a_title(house: House) -> None:
+    claude = house.agent()
+
+    def passage(name: str, text: str) -> str:
+        note = claude.save(f"Stork {name}", f"The stork {next(NUMBERS)} is white. And so on.")
+        more = {"old_text": "And so on.", "new_text": f"\n\n{text}\n"}
+        return claude.code("correct", id=note["id"], version=1, mode="amend", **more)
+
+    def title(name: str, text: str) -> str:
+        line = " ".join(text.split())
+        body = f"It is number {next(NUMBERS)}, as said."
+        return claude.code("save", title=line, body=body)
+
+    assert wrongly_treated(passage, stored="corrected") == {}
+    lines = {"list item", "task in a quote", "heading", "table row", "code block"}
+    assert set(wrongly_treated(title, stored="created")) <= lines
+
+
+@pytest.mark.guarantee("C1", "C2", "W1")
+def test_no_disguise_gets_a_rejected_value_through_the_command_line(house: House) -> None:
+    def save(name: str, text: str) -> str:
+        return house.code("save", f"Port, {name}", "--body", text)
+
+    assert wrongly_treated(save, stored="created") == {}
+
+
+@pytest.mark.guarantee("C1", "C2", "W1")
+@pytest.mark.parametrize("how", ["new file", "edited file"])
+def test_no_disguise_gets_a_rejected_value_in_as_a_file(house: House, how: str) -> None:
+    claude = house.agent()
+    bad, good = {}, {}
+    for name, dress in DRESSED.items():
+        for texts, said in ((bad, REJECTED), (good, neighbour())):
+            path = f"heron/{how}/{len(bad) + len(good)}.md"
+            texts[path] = (name, dress(said))
+            if how == "edited file":
+                house.write(path, f"The ibis of {path} is quiet.\n")
+    if how == "edited file":
+        assert set(bad) <= {hit["path"] for hit in claude.hits("ibis quiet")}
+    before = withheld(house)
+    for path, (_, text) in {**bad, **good}.items():
+        house.write(path, text)
+    claude.hits("heron deploy port")
+    now = withheld(house) - before
+    assert {name for path, (name, _) in bad.items() if path not in now} == set()
+    assert {name for path, (name, _) in good.items() if path in now} == set()
+    assert {path for path in bad if house.vault.joinpath(path).read_text() != bad[path][1]} == set()
+    stated = {hit["path"] for hit in claude.hits("ibis quiet", history=True)}
+    assert not stated & set(good), "an edit takes the old text's place"
+    shown = {hit["path"] for hit in claude.hits("heron deploy port")}
+    assert shown
+    assert not shown & set(bad)
+
+
+@pytest.mark.guarantee("C1", "W1")
+@pytest.mark.parametrize("how", ["correct", "forget", "forget a passage", "review reject"])
+def test_every_way_of_rejecting_blocks_every_door(house: House, how: str) -> None:
+    claude = house.agent()
+    number = next(NUMBERS)
+    value, other = f"The egret nests in tree {number}.", f"The egret nests in tree {number}1."
+    if how == "review reject":
+        house.json("vault", "policy", "personal", "review=agents", "--confirm")
+        held = claude.ask("save", title="Egret", body=value)
+        assert held["outcome"] == "proposed"
+        (item,) = [one for one in house.json("review", "list") if one["note_id"] == held["id"]]
+        house.json("review", "reject", item["review_id"], "--confirm")
+        house.json("vault", "policy", "personal", "review=none", "--confirm")
+    else:
+        note = claude.save("Egret", f"{value} It likes {number} frogs.")
+        said = {
+            "correct": {"version": 1, "mode": "wrong", "body": f"It likes {number} frogs."},
+            "forget": {},
+            "forget a passage": {"passage": value},
+        }[how]
+        claude.ask(how.split(maxsplit=1)[0], id=note["id"], **said)
+    again, fine = (
+        house.write(f"heron/{number}.md", value),
+        house.write(f"heron/{number}1.md", other),
+    )
+    spare = claude.save("Spare", f"The spare of {number} is here.")["id"]
+    doors: dict[str, Callable[[str], str]] = {
+        "save": lambda text: claude.code("save", title="Egret again", body=text),
+        "another agent": lambda text: house.agent("codex").code("save", title="E", body=text),
+        "correct": lambda text: claude.code(
+            "correct", id=spare, version=1, mode="changed", body=text
+        ),
+        "command line": lambda text: house.code("save", "Egret once more", "--body", text),
+    }
+    assert {name: door(value) for name, door in doors.items()} == dict.fromkeys(
+        doors, "rejected_claim"
+    )
+    assert {name: door(other) for name, door in doors.items()} == {
+        "save": "created",
+        "another agent": "created",
+        "correct": "corrected",
+        "command line": "created",
+    }
+    found = {hit["path"] for hit in claude.hits(f"egret nests in tree {number}1 {number}")}
+    assert f"heron/{again.name}" in withheld(house)
+    assert f"heron/{fine.name}" not in withheld(house)
+    assert found
+    assert f"heron/{again.name}" not in found
+
+
+@pytest.mark.guarantee("C1", "C4")
+def test_a_value_stays_rejected_through_supersession_restatement_and_corroboration(
+    house: House,
+) -> None:
+    claude, codex = house.agent(), house.agent("codex")
+    wrong, right, newer = (f"The bittern booms at {hour} o'clock." for hour in (3, 4, 5))
+    note = claude.save("Bittern", wrong)
+    for who in (codex, claude):
+        assert who.ask("save", title="Bittern", body=wrong)["outcome"] == "unchanged"
+    claude.ask("correct", id=note["id"], version=1, mode="wrong", body=right)
+    successor = claude.save("Bittern now", newer, supersedes=[note["id"]])
+    assert successor["superseded"] == [note["id"]]
+    for who in (claude, codex):
+        for title in ("Bittern", "Bittern now", "Something else"):
+            assert who.code("save", title=title, body=wrong) == "rejected_claim"
+            more = {"supersedes": [successor["id"]]}
+            assert who.code("save", title=title, body=wrong, **more) == "rejected_claim"
+        changed = {"id": successor["id"], "version": 1, "mode": "changed", "body": wrong}
+        assert who.code("correct", **changed) == "rejected_claim"
+    assert [hit["id"] for hit in claude.hits("bittern booms")] == [successor["id"]]
+    assert wrong not in claude.texts("bittern booms at 3 o'clock", history=True)
+    restated = codex.save("Bittern after all", right)
+    assert codex.ask("save", title="Bittern after all", body=right)["outcome"] == "unchanged"
+    assert restated["id"] in {hit["id"] for hit in claude.hits("bittern booms at 4 o'clock")}
+
+
+# -- what time and upkeep do to it -----------------------------------------------------------
+
+
+def without_index(house: House) -> None:
+    """The index is lost, as after a crash of its tables: it is made anew from files and ledger."""
+    house.restart()
+    raw = sqlite3.connect(house.home / "memsvc.db")
+    raw.execute("UPDATE index_meta SET value = '0' WHERE key = 'schema'")
+    raw.commit()
+    raw.close()
+    shutil.rmtree(house.home / "vectors", ignore_errors=True)
+
+
+def pruned(house: House) -> None:
+    """Everything that may be thrown away is: telemetry, remembered looks of files, trash, free pages."""
+    house.restart()
+    raw = sqlite3.connect(house.home / "memsvc.db")
+    for table in ("recall_event", "file_state"):
+        raw.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+    raw.commit()
+    raw.execute("VACUUM")
+    raw.close()
+    shutil.rmtree(house.vault / ".trash", ignore_errors=True)
+
+
+AFTERWARDS: dict[str, Callable[[House], object]] = {
+    "nothing": lambda _: None,
+    "reindex": lambda house: house.json("reindex"),
+    "restart": House.restart,
+    "key rotation": lambda house: house.json("tombstone", "rotate-key", "--confirm"),
+    "loss of the index": without_index,
+    "pruning": pruned,
+    "restart, rotation, reindex": lambda house: (
+        house.restart(),
+        house.json("tombstone", "rotate-key", "--confirm"),
+        house.json("reindex"),
+    ),
+    # backup and restore: their commands belong here, one line each
+}
+
+
+@pytest.mark.guarantee("C1")
+@pytest.mark.parametrize("what", AFTERWARDS)
+def test_a_rejection_outlives(house: House, what: str) -> None:
+    AFTERWARDS[what](house)
+    claude = house.agent()
+    for dress in (DRESSED["plain"], DRESSED["look-alikes"], DRESSED["table row"]):
+        assert claude.code("save", title="Port", body=dress(REJECTED)) == "rejected_claim"
+        assert claude.code("save", title="Port", body=dress(neighbour())) == "created"
+    assert house.code("save", "Port", "--body", REJECTED) == "rejected_claim"
+    number = next(NUMBERS)
+    house.write(f"heron/after/{number}.md", f"Note {number}. {REJECTED}")
+    house.write(f"heron/after/{number}1.md", f"Note {number}1. {neighbour()}")
+    claude.hits("heron deploy port")
+    assert f"heron/after/{number}.md" in withheld(house)
+    assert f"heron/after/{number}1.md" not in withheld(house)
+
+
+@pytest.mark.guarantee("C1")
+def test_a_rejection_of_ten_years_ago_is_none_the_weaker(tmp_path: Path) -> None:
+    old, other = (f"The heron census counted {count} nests." for count in (81, 82))
+    settings = Settings.model_validate({"home": tmp_path / "home", "embedder": "none"})
+    service = open_service(settings, clock=FixedClock(datetime(2016, 11, 30, tzinfo=UTC)))
+    saved = service.save(human(), SaveRequest(title="Census", body=old))
+    service.forget(human(), ForgetRequest(id=saved.id))
+    service.close()
+    with opened(tmp_path) as house:
+        error = house.agent().refused("save", title="Census", body=old)
+        assert (error["code"], error["data"]["at"][:10]) == ("rejected_claim", "2016-11-30")
+        assert house.agent().save("Census", other)["id"]
+
+
+# -- scope, transcripts, lifting -------------------------------------------------------------
+
+
+@pytest.mark.guarantee("C2")
+def test_a_rejection_is_one_of_its_own_scope(house: House) -> None:
+    for project in ("osprey", "shared"):
+        stored = house.agent(project=project).save(f"Port of {project}", REJECTED)
+        assert stored["scope"] == f"personal/{project}"
+    assert house.agent().code("save", title="Port", body=REJECTED) == "rejected_claim"
+
+
+@pytest.mark.guarantee("C1")
+def test_a_transcript_that_is_read_twice_makes_no_second_note(house: House) -> None:
+    first, second = house.agent("session-one"), house.agent("session-two")
+    source = ["transcript:5f3c1a#turn=12"]
+    keyed = {"source": source, "idempotency_key": "5f3c1a#12"}
+    plain = {"title": "Curlew", "body": "The curlew returned on 2 May.", "source": source}
+    other = {"title": "Dunlin", "body": "The dunlin returned on 3 May.", **keyed}
+    curlew = first.save(**plain)
+    dunlin = first.save(**other)
+    files = sorted(house.vault.rglob("*.md"))
+    for who in (first, second):
+        again = who.ask("save", **plain)
+        assert (again["outcome"], again["id"]) == ("unchanged", curlew["id"])
+    assert first.ask("save", **other)["id"] == dunlin["id"]
+    assert sorted(house.vault.rglob("*.md")) == files
+    for note, body in ((curlew, "It was 4 May."), (dunlin, "It was 5 May.")):
+        first.ask("correct", id=note["id"], version=1, mode="wrong", body=body)
+    for who in (first, second):
+        assert who.code("save", **plain) == "rejected_claim"
+    assert second.code("save", **{**other, "idempotency_key": ""}) == "rejected_claim"
+    assert first.code("save", **other) != "created"
+    assert sorted(house.vault.rglob("*.md")) == files
+    third = {
+        **plain,
+        "body": "The curlew returned on 6 May.",
+        "source": ["transcript:5f3c1a#turn=13"],
+    }
+    assert second.ask("save", **third)["outcome"] == "created"
+
+
+@pytest.mark.guarantee("C6", "W2", "A1")
+def test_a_person_who_reviews_lifts_a_rejection_on_record_and_nobody_else(house: House) -> None:
+    claude = house.agent()
+    value = "The avocet wintered at pond 7."
+    note = claude.save("Avocet", value)
+    claude.ask("forget", id=note["id"], reason="it was pond 8")
+    found = claude.refused("save", title="Avocet", body=value)["data"]["tombstone"]
+    tools = [tool["name"] for tool in claude.raw.ask("tools/list")["result"]["tools"]]
+    assert "save" in tools
+    assert not [name for name in tools if "lift" in name or "tombstone" in name]
+    lift = ("tombstone", "lift", found)
+    assert "needs a person" in house.fails(*lift)
+    for nobody in ("agent:claude", "service:cron"):
+        assert "person" in house.fails(*lift, "--confirm", "--principal", nobody)
+    assert house.fails(*lift, "--confirm", "--project", "osprey").startswith("memsvc: no such")
+    assert claude.code("save", title="Avocet", body=value) == "rejected_claim"
+    before = house.json("audit", "list", "--action", "lift", "--outcome", "done")["events"]
+    house.json(*lift, "--confirm", "--reason", "pond 7 it was")
+    events = house.json("audit", "list", "--action", "lift", "--limit", "50")["events"]
+    assert [event["outcome"] for event in events[:4]] == ["done", "refused", "refused", "refused"]
+    lifted = events[0]
+    assert (lifted["actor"], lifted["reason"]) == ("human:alice", "pond 7 it was")
+    assert (lifted["note_id"], lifted["detail"]["tombstone"]) == (note["id"], found)
+    assert len(
+        house.json("audit", "list", "--action", "lift", "--outcome", "done")["events"]
+    ) == 1 + len(before)
+    assert claude.save("Avocet", value)["id"] != note["id"]
+    assert value in claude.texts("where did the avocet winter")
+    assert "no such" in house.fails(*lift, "--confirm")
