@@ -21,6 +21,7 @@ __all__ = [
     "find_violation",
     "introduced",
     "refuse_rejected",
+    "refuse_violation",
     "sourced",
     "statements",
 ]
@@ -67,7 +68,11 @@ def check_note_text(title: str, body: str) -> None:
         )
     for name, text in (("title", title), ("body", body)):
         _check_characters(name, text)
-    problem = find_violation(title, body)
+    refuse_violation(find_violation(title, body))
+
+
+def refuse_violation(problem: str) -> None:
+    """Raise RecalledText or SecretFound for what `find_violation` found, if anything."""
     if problem == "recalled_text":
         raise RecalledText(
             "the text is a recall reply, which is data to read, not a new memory; "
