@@ -6,12 +6,16 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memsvc import database
 from memsvc.bootstrap import open_service
+from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, NotFound, RejectedClaim
+from memsvc.index.values import PassageVector
+from memsvc.index.vectorstore import put_vectors
 from memsvc.model.replies import ForgetReply, SaveReply
 from memsvc.model.requests import AuditRequest, ReadRequest, RestoreRequest, TextHistoryRequest
 from memsvc.notes.document import read_document
@@ -174,7 +178,7 @@ def test_what_any_version_of_a_purged_note_claimed_stays_rejected(world: World) 
     assert (item["kind"], item["note_id"]) == ("withheld", note.id)
     purge(world, note.id)
     assert b"frobnuzzle" not in world.file("heron/near.md").read_bytes()
-    assert holding(world.root, b"obnuzzle") == []
+    assert where(world.root, [b"obnuzzle", b"qortle"]) == {}
 
 
 @pytest.mark.guarantee("C5")
@@ -246,6 +250,27 @@ def test_a_purge_that_is_killed_at_any_step_is_finished_at_the_next_access(
         return gone
 
     steps(tmp_path, prepare, act, check)
+
+
+@pytest.mark.guarantee("C5")
+def test_what_a_failed_transaction_left_among_the_vectors_is_erased_too(world: World) -> None:
+    note = world.save(TITLE, OLD)
+    vector = np.full(384, 0.051031, dtype=np.float32)
+    home = Database(world.root / "home" / "memsvc.db")
+
+    def fail() -> None:
+        with home.write() as connection:
+            (chunk_id,) = connection.exec_driver_sql("SELECT min(chunk_id) FROM index_chunk").one()
+            put_vectors(connection, "fake@1", [chunk_id], [PassageVector(vector, b"")])
+            raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011 - the one that is raised above
+        fail()
+    home.close()
+    assert holding(world.root, vector[:16].tobytes())
+    assert world.ids("vexopluma gate") == [note.id]
+    purge(world, note.id)
+    assert holding(world.root, vector[:16].tobytes()) == []
 
 
 @pytest.mark.guarantee("C5")
