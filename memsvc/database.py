@@ -110,7 +110,7 @@ class Database:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 busy = cursor.fetchone() != (0, 0, 0)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     return False
                 raise StorageFailed(_operational(str(error))) from error
             finally:

@@ -13,7 +13,7 @@ from memsvc import database
 from memsvc.bootstrap import open_service
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
-from memsvc.errors import InvalidInput, NotFound, RejectedClaim
+from memsvc.errors import InvalidInput, NotFound, RejectedClaim, StorageFailed
 from memsvc.index.values import PassageVector
 from memsvc.index.vectorstore import put_vectors
 from memsvc.model.replies import ForgetReply, SaveReply
@@ -217,6 +217,8 @@ def test_a_purge_beside_a_long_reader_is_finished_at_the_next_access(
     assert {one.rpartition("/")[2].partition("-")[0] for one in left} == {"memsvc.db"}
     assert note.id not in world.ids("vexopluma gate")
     assert where(world.root, NEEDLES)
+    with pytest.raises(StorageFailed, match="purge"):
+        world.service.vault_remove(human(), "personal")
     reader.close()
     assert world.ids("marsh lantern")
     assert nothing_left(world)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memsvc.clock import stamp
-from memsvc.errors import InvalidInput, NotFound
+from memsvc.errors import InvalidInput, NotFound, StorageFailed
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
@@ -16,6 +16,8 @@ from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
 from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
+from memsvc.service.gateway.erasing import SCRUB
+from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["accept_loss", "add_vault", "remove_vault"]
@@ -102,7 +104,11 @@ def _check_free(present: list[VaultRecord], name: VaultName, root: Path, home: P
 
 
 def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
-    """Take a vault out of the register and the index; its files, versions and events stay."""
+    """Take a vault out of the register and the index; its files, versions and events stay.
+
+    Raises NotFound; StorageFailed while a purge in it cannot be finished, for nobody would after.
+    """
+    _finish_purges(parts, name)
     with parts.database.write() as connection:
         record = registry.vault_named(connection, name)
         if record is None:
@@ -121,6 +127,23 @@ def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
             ),
             at=parts.clock.now(),
         )
+
+
+def _finish_purges(parts: Parts, name: str) -> None:
+    """Do what a vault's purges still owe. Raises StorageFailed if that cannot be done now."""
+    with parts.database.read() as connection:
+        record = registry.vault_named(connection, name)
+        owed = registry.operations(connection, VaultName(name))
+    if record is None or all(one.kind != SCRUB for one in owed):
+        return
+    with parts.locked(record.name):
+        settle(parts, record)
+    with parts.database.read() as connection:
+        if any(one.kind == SCRUB for one in registry.operations(connection, record.name)):
+            raise StorageFailed(
+                f"a purge in vault {name} is not finished: another process uses the database, or "
+                "the vault's folder is not there; nothing was removed; mend that and repeat"
+            )
 
 
 def accept_loss(parts: Parts, caller: Caller, *, name: str, accept: bool) -> VaultRecord:
