@@ -31,10 +31,20 @@ from tests.service.world import World, agent, human
 TITLE = "Zyqortle harbour"
 OLD = "The vexopluma gate opens at 6544 for the quibbrax ferry."
 NEW = "The vexopluma gate opens at 5433 for the quibbrax ferry."
+MEANWHILE = "The quorflimmer crew rows on Sundays."
 LATER = "The jundwelk barge took over from the quibbrax ferry."
 EDITED = "A person wrote frobnuzzle here."
 NEIGHBOUR = "The marsh lantern is lit by the warden at dusk."
-WORDS = ("zyqortle", "vexopluma", "quibbrax", "jundwelk", "frobnuzzle", "tagglewump", "sorkeldine")
+WORDS = (
+    "zyqortle",
+    "vexopluma",
+    "quibbrax",
+    "jundwelk",
+    "frobnuzzle",
+    "tagglewump",
+    "sorkeldine",
+    "quorflimmer",
+)
 """Of a word, the index may keep only what differs from the word before it: look for its end."""
 NEEDLES = [one[2:].encode() for one in WORDS] + [b"6544", b"5433"]
 
@@ -69,8 +79,9 @@ def lived(world: World) -> SaveReply:
         idempotency_key="k1",
     )
     old_file = world.file(note.path).read_bytes()
-    second = world.correct(note, f"{NEW}\n\nSee [[sorkeldine charter]].\n")
-    world.correct(second, f"{NEW}\n\n{LATER}\n", "changed", title=f"{TITLE} now")
+    second = world.correct(note, f"{NEW}\n\n{MEANWHILE}\n")
+    body = f"{NEW}\n\n{LATER}\n\nSee [[sorkeldine charter]].\n"
+    world.correct(second, body, "changed", title=f"{TITLE} now")
     file = world.file(note.path)
     file.write_text(f"{file.read_text('utf-8')}\n{EDITED}\n", "utf-8")
     assert note.id in world.ids("which ferry uses the vexopluma gate")
@@ -168,7 +179,7 @@ def test_what_any_version_of_a_purged_note_claimed_stays_rejected(world: World) 
     copy = world.file(note.path).read_bytes()
     assert world.save("Twin", LATER, by=agent("osprey")).outcome == "created"
     purge(world, note.id)
-    for text in (OLD, NEW, LATER, EDITED):
+    for text in (OLD, NEW, MEANWHILE, LATER, EDITED):
         with pytest.raises(RejectedClaim):
             world.save("Again", text)
     world.write(note.path, copy)
