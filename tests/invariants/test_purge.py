@@ -4,6 +4,7 @@ import hashlib
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,8 @@ from tests.invariants.traces import holding, where
 from tests.service.world import World, agent, human
 
 TITLE = "Zyqortle harbour"
-OLD = "The vexopluma gate opens at 6544 for the quibbrax ferry."
-NEW = "The vexopluma gate opens at 5433 for the quibbrax ferry."
+OLD = "The vexopluma gate opens at 6544907213 for the quibbrax ferry."
+NEW = "The vexopluma gate opens at 5433907218 for the quibbrax ferry."
 MEANWHILE = "The quorflimmer crew rows on Sundays."
 LATER = "The jundwelk barge took over from the quibbrax ferry."
 EDITED = "A person wrote frobnuzzle here."
@@ -46,7 +47,9 @@ WORDS = (
     "quorflimmer",
 )
 """Of a word, the index may keep only what differs from the word before it: look for its end."""
-NEEDLES = [one[2:].encode() for one in WORDS] + [b"6544", b"5433"]
+NUMBERS = [b"6544907213", b"5433907218"]
+"""Long ones: a few digits occur in any hash."""
+NEEDLES = [one[2:].encode() for one in WORDS] + NUMBERS
 
 
 class Modelled(World):
@@ -89,7 +92,7 @@ def lived(world: World) -> SaveReply:
     EvalStore(world.root / "home", human()).write_gold(built)
     world.write("heron/harbour.sync-conflict-20261130-100411-ABCDEFG.md", file.read_bytes())
     world.write(".trash/heron/old.md", old_file)
-    world.write(f"heron/.{Path(note.path).name}.0123456789ab.memsvc-tmp", old_file)
+    world.write(f"heron/.{Path(note.path).name}.0123456789ab.memsvc-tmp", f"cut off {OLD}")
     return note
 
 
@@ -196,8 +199,9 @@ def test_what_any_version_of_a_purged_note_claimed_stays_rejected(world: World) 
 def test_only_a_person_who_confirms_purges_and_the_note_is_kept_back_meanwhile(
     world: World,
 ) -> None:
-    for caller in (agent(), human(confirmed="")):
-        note = world.save(TITLE, OLD if caller == agent() else NEW)
+    confirmed = replace(agent(), confirmed="flag")
+    for caller, text in ((confirmed, OLD), (human(confirmed=""), NEW)):
+        note = world.save(TITLE, text)
         reply = world.forget(note.id, by=caller, mode="purge")
         assert reply.outcome == "retracted"
         assert reply.trash
@@ -254,9 +258,7 @@ def test_a_purge_that_is_killed_at_any_step_is_finished_at_the_next_access(
     def check(world: World) -> bool:
         found = world.hits("vexopluma gate quibbrax")
         gone = NEW not in [hit.text for hit in found]
-        words = [
-            one for one in NEEDLES if one in (b"qortle", b"xopluma", b"ibbrax", b"6544", b"5433")
-        ]
+        words = [b"qortle", b"xopluma", b"ibbrax", *NUMBERS]
         assert bool(where(world.root, words)) == (not gone)
         assert holding(world.root, b"marsh lantern")
         assert gone == bool(world.service.tombstones(human()))
@@ -306,6 +308,28 @@ def test_the_reply_says_where_the_text_may_still_be(world: World, tmp_path: Path
     for other in ("osprey", "app.json", "lantern"):
         assert other not in said
     assert [one.title for one in reply.also_stated_in] == []
+
+
+@pytest.mark.guarantee("C5")
+def test_exact_copies_of_a_note_without_an_id_are_removed_and_other_notes_are_not(
+    world: World,
+) -> None:
+    text = f"# Harbour\n\n{OLD}\n"
+    world.write("heron/harbour.md", text)
+    world.write("heron/harbour.md.bak", text)
+    world.write(".trash/harbour.md", text)
+    world.write(".trash/lantern.md", NEIGHBOUR)
+    other = world.write("heron/other.md", f"# Other\n\nTea at four.\n\n{OLD}\n")
+    note_id = next(hit.id for hit in world.hits("vexopluma gate") if hit.title == "Harbour")
+    reply = purge(world, note_id)
+    assert reply.erased == 3
+    assert [one.title for one in reply.also_stated_in] == ["Other"]
+    assert any("heron/other.md" in one for one in reply.out_of_reach)
+    assert other.exists()
+    assert {name for name in holding(world.root, b"xopluma") if "memsvc.db" not in name} == {
+        "home/personal/heron/other.md"
+    }
+    assert world.file(".trash/lantern.md").exists()
 
 
 def test_a_file_that_another_note_has_now_is_left_alone(world: World) -> None:
