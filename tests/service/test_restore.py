@@ -1,5 +1,6 @@
 """restore-note: a person brings a note back, to any version, and what that says of rejected claims."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def test_a_restore_is_an_event_and_lifts_what_the_retraction_rejected(world: Wor
 def test_only_a_person_who_confirms_brings_a_note_back(world: World) -> None:
     note = world.save("Port", OLD)
     world.forget(note.id)
-    for caller in (agent(), human(confirmed="")):
+    for caller in (replace(agent(), confirmed="flag"), human(confirmed="")):
         for wanted in (note.id, "01AAAAAAAAAAAAAAAAAAAAAAAA"):
             with pytest.raises(Denied):
                 restore(world, wanted, by=caller)
@@ -181,6 +182,15 @@ def test_a_place_that_is_taken_is_left_alone(world: World) -> None:
     assert texts(world) == [OLD]
     world.restart()
     assert texts(world) == [OLD]
+
+
+def test_links_that_named_the_note_while_it_was_gone_lead_to_it_again(world: World) -> None:
+    note = world.save("Port", OLD)
+    world.forget(note.id)
+    plan = world.save("Plan", "As [[port]] has it, we go on.")
+    restore(world, note.id)
+    view = world.service.read(agent(), ReadRequest(id=note.id))
+    assert [one.id for one in view.links_in] == [plan.id]
 
 
 def test_a_note_whose_file_was_deleted_is_written_again(world: World) -> None:
