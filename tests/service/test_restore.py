@@ -168,6 +168,22 @@ def test_a_retracted_note_comes_back_in_an_older_version(world: World) -> None:
         restore(world, note.id, 9)
 
 
+@pytest.mark.guarantee("R5")
+def test_the_history_of_a_note_comes_back_with_it(world: World) -> None:
+    note = world.save("Port", OLD, valid_from="2026-01-01")
+    world.correct(note, NEW, "changed", effective="2026-06-01")
+    before = [hit.text for hit in world.hits("heron deploy port", history=True)]
+    assert sorted(before) == sorted([NEW, OLD])
+    world.forget(note.id)
+    assert world.hits("heron deploy port", history=True) == []
+    restore(world, note.id)
+    back = [hit.text for hit in world.hits("heron deploy port", history=True)]
+    assert sorted(back) == sorted(before)
+    assert [hit.text for hit in world.hits("heron deploy port", as_of="2026-03-01")] == [OLD]
+    world.service.reindex(human())
+    assert [hit.text for hit in world.hits("heron deploy port", history=True)] == back
+
+
 def test_a_place_that_is_taken_is_left_alone(world: World) -> None:
     note = world.save("Port", OLD)
     world.forget(note.id)

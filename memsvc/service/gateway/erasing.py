@@ -4,6 +4,7 @@ The transaction that purges owes a `scrub`; it is done right after, and by whoev
 was cut off. Every step may be done again.
 """
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,11 +16,17 @@ from memsvc.logs import logger
 from memsvc.model.vocabulary import NoteId
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["SCRUB", "scrub"]
+__all__ = ["SCRUB", "scrub", "scrub_again"]
 
 SCRUB = "scrub"
 """The kind of a pending operation that no file belongs to."""
 _ROUNDS = 3
+_CHEAP_SECONDS = 2.0
+"""An attempt that takes less is made at every access until it succeeds."""
+_DUTY = 10
+"""A dearer one is made again after so many times its cost."""
+_NOT_BEFORE: dict[Path, float] = {}
+"""By home, when this process tries again; seconds of the monotonic clock."""
 
 _log = logger("memsvc.gateway")
 
@@ -42,6 +49,18 @@ def scrub(parts: Parts, owed: Sequence[FileOperation]) -> bool:
         with parts.database.write() as connection:
             for operation in owed:
                 ledger.drop_operation(connection, operation.operation_id)
+    return done
+
+
+def scrub_again(parts: Parts, owed: Sequence[FileOperation]) -> bool:
+    """`scrub` for what an earlier attempt left; not at every access when attempts are dear and fail."""
+    root = parts.home.root
+    begun = time.monotonic()
+    if begun < _NOT_BEFORE.get(root, 0.0):
+        return False
+    done = scrub(parts, owed)
+    cost = time.monotonic() - begun
+    _NOT_BEFORE[root] = 0.0 if done or cost < _CHEAP_SECONDS else begun + (1 + _DUTY) * cost
     return done
 
 

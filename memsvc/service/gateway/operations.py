@@ -26,7 +26,7 @@ from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
 from memsvc.notes import disk
 from memsvc.notes.paths import resolve_note
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.erasing import SCRUB, scrub
+from memsvc.service.gateway.erasing import SCRUB, scrub_again
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"]
@@ -190,7 +190,7 @@ def settle(parts: Parts, vault: VaultRecord) -> int:
         with parts.database.write() as connection:
             finish(connection, parts, vault, operation, conflict=conflict)
     if scrubs:
-        scrub(parts, scrubs)
+        scrub_again(parts, scrubs)
     return len(owed)
 
 
