@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from memsvc import database
 from memsvc.bootstrap import open_service
@@ -62,11 +64,18 @@ class Modelled(World):
         return service
 
 
+def leave_deleted_bytes(raw: sqlite3.Connection, _record: object) -> None:
+    """As SQLite does unless it was built to write zeros over what is deleted."""
+    raw.execute("PRAGMA secure_delete=OFF").close()
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
+    event.listen(Engine, "connect", leave_deleted_bytes)
     made = Modelled(tmp_path)
     yield made
     made.service.close()
+    event.remove(Engine, "connect", leave_deleted_bytes)
 
 
 def lived(world: World) -> SaveReply:
@@ -90,7 +99,10 @@ def lived(world: World) -> SaveReply:
     assert note.id in world.ids("which ferry uses the vexopluma gate")
     built = build_gold(world.service.catalogue(human()), per_class=50, seed=1)
     EvalStore(world.root / "home", human()).write_gold(built)
-    world.write("heron/harbour.sync-conflict-20261130-100411-ABCDEFG.md", file.read_bytes())
+    world.write(
+        "heron/harbour.sync-conflict-20261130-100411-ABCDEFG.md",
+        f"{file.read_text('utf-8')}\nAn older line on the quibbrax.\n",
+    )
     world.write(".trash/heron/old.md", old_file)
     world.write(f"heron/.{Path(note.path).name}.0123456789ab.memsvc-tmp", f"cut off {OLD}")
     return note
@@ -162,10 +174,10 @@ def test_hashes_of_what_was_purged_stay_with_its_versions_and_events(world: Worl
     note = lived(world)
     data = world.file(note.path).read_bytes()
     purge(world, note.id, reason="asked to")
-    event = world.service.audit_list(human(), AuditRequest(action="purge")).events[0]
-    assert event.before_hash == hashlib.sha256(data).hexdigest()
-    assert (event.actor, event.reason, event.note_id) == ("human:alice", "asked to", note.id)
-    assert event.detail["versions"] == 4
+    told_of = world.service.audit_list(human(), AuditRequest(action="purge")).events[0]
+    assert told_of.before_hash == hashlib.sha256(data).hexdigest()
+    assert (told_of.actor, told_of.reason, told_of.note_id) == ("human:alice", "asked to", note.id)
+    assert told_of.detail["versions"] == 4
     told = world.service.text_history(human(), TextHistoryRequest(id=note.id))
     assert len(told.changes) == 4
     assert {(one.diff, one.fate) for one in told.changes} == {("", "purged"), ("", "")}
