@@ -80,7 +80,7 @@ def neighbour() -> str:
 def withheld(house: House) -> set[str]:
     """The paths of files that wait for a person because they state what was rejected."""
     items = house.json("review", "list", "--kind", "withheld")
-    return {str(item["path"]) for item in items if item["why"] == "rejected_claim"}
+    return {item["detail"]["path"] for item in items if item["detail"]["why"] == "rejected_claim"}
 
 
 def wrongly_treated(
@@ -95,23 +95,27 @@ def wrongly_treated(
 
 
 @pytest.mark.guarantee("C1", "C2", "W1")
-@pytest.mark.parametrize("who", ["claude", "codex"])
-def test_no_disguise_gets_a_rejected_value_through_save(house: House, who: str) -> None:
+def test_no_disguise_gets_a_rejected_value_through_save(house: House) -> None:
+    who = itertools.cycle(["claude", "codex"])
+
     def save(name: str, text: str) -> str:
-        return house.agent(who).code("save", title=f"Port, {name}", body=text)
+        return house.agent(next(who)).code("save", title=f"Port, {name}", body=text)
 
     assert wrongly_treated(save, stored="created") == {}
     assert REJECTED not in house.agent().texts("heron deploy port 6544", history=True)
+    assert RIGHT in house.agent().texts("heron deploy port 5433")
 
 
 @pytest.mark.guarantee("C1", "C2", "W1")
-@pytest.mark.parametrize("mode", ["changed", "wrong", "amend"])
-def test_no_disguise_gets_a_rejected_value_through_correct(house: House, mode: str) -> None:
-    claude = house.agent()
+def test_no_disguise_gets_a_rejected_value_through_correct(house: House) -> None:
+    claude, modes = (
+        house.agent(),
+        itertools.cycle(["changed", "wrong", "amend", "wrong", "changed"]),
+    )
 
     def correct(name: str, text: str) -> str:
         note = claude.save(f"Crane {name}", f"The crane of {next(NUMBERS)} is tall.")
-        return claude.code("correct", id=note["id"], version=1, mode=mode, body=text)
+        return claude.code("correct", id=note["id"], version=1, mode=next(modes), body=text)
 
     assert wrongly_treated(correct, stored="corrected") == {}
 
@@ -131,8 +135,8 @@ def test_no_disguise_gets_a_rejected_value_in_as_a_passage_or_a_title(house: Hou
         return claude.code("save", title=line, body=body)
 
     assert wrongly_treated(passage, stored="corrected") == {}
-    lines = {"list item", "task in a quote", "heading", "table row", "code block"}
-    assert set(wrongly_treated(title, stored="created")) <= lines
+    blocks = {"list item", "task in a quote", "heading", "table row", "code block"}
+    assert set(wrongly_treated(title, stored="created")) <= blocks, "a title is one line"
 
 
 @pytest.mark.guarantee("C1", "C2", "W1")
@@ -164,11 +168,10 @@ def test_no_disguise_gets_a_rejected_value_in_as_a_file(house: House, how: str) 
     assert {name for path, (name, _) in bad.items() if path not in now} == set()
     assert {name for path, (name, _) in good.items() if path in now} == set()
     assert {path for path in bad if house.vault.joinpath(path).read_text() != bad[path][1]} == set()
-    stated = {hit["path"] for hit in claude.hits("ibis quiet", history=True)}
-    assert not stated & set(good), "an edit takes the old text's place"
-    shown = {hit["path"] for hit in claude.hits("heron deploy port")}
-    assert shown
-    assert not shown & set(bad)
+    for path, (_, text) in good.items():
+        assert path in {hit["path"] for hit in claude.hits(text, k=5)}
+    for query in ("heron deploy port 6544", "ibis quiet"):
+        assert not {hit["path"] for hit in claude.hits(query)} & set(bad)
 
 
 @pytest.mark.guarantee("C1", "W1")
@@ -178,12 +181,12 @@ def test_every_way_of_rejecting_blocks_every_door(house: House, how: str) -> Non
     number = next(NUMBERS)
     value, other = f"The egret nests in tree {number}.", f"The egret nests in tree {number}1."
     if how == "review reject":
-        house.json("vault", "policy", "personal", "review=agents", "--confirm")
+        house.json("vault", "policy", "personal", "review=agents")
         held = claude.ask("save", title="Egret", body=value)
         assert held["outcome"] == "proposed"
         (item,) = [one for one in house.json("review", "list") if one["note_id"] == held["id"]]
         house.json("review", "reject", item["review_id"], "--confirm")
-        house.json("vault", "policy", "personal", "review=none", "--confirm")
+        house.json("vault", "policy", "personal", "review=none")
     else:
         note = claude.save("Egret", f"{value} It likes {number} frogs.")
         said = {
@@ -247,6 +250,24 @@ def test_a_value_stays_rejected_through_supersession_restatement_and_corroborati
     assert restated["id"] in {hit["id"] for hit in claude.hits("bittern booms at 4 o'clock")}
 
 
+@pytest.mark.guarantee("C1")
+def test_what_another_note_states_still_is_corroborated_by_nobody_once_it_is_rejected(
+    house: House,
+) -> None:
+    claude, codex = house.agent(), house.agent("codex")
+    value = "The plover runs 9 miles."
+    longer = f"Read this first. {value} Then rest."
+    note, twin = claude.save("Plover", value), claude.save("Plover's guide", longer)
+    forgotten = claude.ask("forget", id=note["id"])
+    assert [one["id"] for one in forgotten["also_stated_in"]] == [twin["id"]]
+    assert codex.code("save", title="Plover's guide", body=longer) == "rejected_claim"
+    assert claude.ask("read", id=twin["id"])["corroborated"] == 0
+    without = longer.replace(value, "")
+    kept = {"id": twin["id"], "version": 1, "mode": "amend", "body": without}
+    assert claude.code("correct", **kept) == "corrected"
+    assert codex.code("save", title="Plover's guide", body=without) == "unchanged"
+
+
 # -- what time and upkeep do to it -----------------------------------------------------------
 
 
@@ -254,7 +275,7 @@ def without_index(house: House) -> None:
     """The index is lost, as after a crash of its tables: it is made anew from files and ledger."""
     house.restart()
     raw = sqlite3.connect(house.home / "memsvc.db")
-    raw.execute("UPDATE index_meta SET value = '0' WHERE key = 'schema'")
+    raw.execute("DROP TABLE index_state")
     raw.commit()
     raw.close()
     shutil.rmtree(house.home / "vectors", ignore_errors=True)
@@ -273,24 +294,27 @@ def pruned(house: House) -> None:
 
 
 AFTERWARDS: dict[str, Callable[[House], object]] = {
-    "nothing": lambda _: None,
     "reindex": lambda house: house.json("reindex"),
-    "restart": House.restart,
     "key rotation": lambda house: house.json("tombstone", "rotate-key", "--confirm"),
-    "loss of the index": without_index,
-    "pruning": pruned,
-    "restart, rotation, reindex": lambda house: (
-        house.restart(),
-        house.json("tombstone", "rotate-key", "--confirm"),
-        house.json("reindex"),
-    ),
+    "restart and loss of the index": without_index,
+    "restart and pruning": pruned,
     # backup and restore: their commands belong here, one line each
 }
 
 
-@pytest.mark.guarantee("C1")
+@pytest.fixture(scope="module")
+def quiet_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house with the same rejection and few visitors, so that it is quickly left."""
+    with opened(tmp_path_factory.mktemp("afterwards")) as made:
+        note = made.agent().save("Deploy port", REJECTED)
+        made.agent().ask("correct", id=note["id"], version=1, mode="wrong", body=RIGHT)
+        yield made
+
+
+@pytest.mark.guarantee("C1", "C2")
 @pytest.mark.parametrize("what", AFTERWARDS)
-def test_a_rejection_outlives(house: House, what: str) -> None:
+def test_a_rejection_outlives(quiet_house: House, what: str) -> None:
+    house = quiet_house
     AFTERWARDS[what](house)
     claude = house.agent()
     for dress in (DRESSED["plain"], DRESSED["look-alikes"], DRESSED["table row"]):
@@ -300,9 +324,12 @@ def test_a_rejection_outlives(house: House, what: str) -> None:
     number = next(NUMBERS)
     house.write(f"heron/after/{number}.md", f"Note {number}. {REJECTED}")
     house.write(f"heron/after/{number}1.md", f"Note {number}1. {neighbour()}")
-    claude.hits("heron deploy port")
-    assert f"heron/after/{number}.md" in withheld(house)
-    assert f"heron/after/{number}1.md" not in withheld(house)
+    assert f"heron/after/{number}1.md" in {one["path"] for one in claude.hits(f"{number}1")}
+    waiting = withheld(house)
+    assert f"heron/after/{number}.md" in waiting
+    assert f"heron/after/{number}1.md" not in waiting
+    assert RIGHT in claude.texts("heron deploy port 5433")
+    assert REJECTED not in claude.texts("heron deploy port 6544", history=True)
 
 
 @pytest.mark.guarantee("C1")
@@ -324,15 +351,14 @@ def test_a_rejection_of_ten_years_ago_is_none_the_weaker(tmp_path: Path) -> None
 
 @pytest.mark.guarantee("C2")
 def test_a_rejection_is_one_of_its_own_scope(house: House) -> None:
-    for project in ("osprey", "shared"):
-        stored = house.agent(project=project).save(f"Port of {project}", REJECTED)
-        assert stored["scope"] == f"personal/{project}"
+    stored = house.json("save", "Port", "--body", REJECTED, "--project", "osprey")
+    assert (stored["outcome"], stored["scope"]) == ("created", "personal/osprey")
     assert house.agent().code("save", title="Port", body=REJECTED) == "rejected_claim"
 
 
 @pytest.mark.guarantee("C1")
 def test_a_transcript_that_is_read_twice_makes_no_second_note(house: House) -> None:
-    first, second = house.agent("session-one"), house.agent("session-two")
+    first, second = house.agent("claude"), house.agent("codex")
     source = ["transcript:5f3c1a#turn=12"]
     keyed = {"source": source, "idempotency_key": "5f3c1a#12"}
     plain = {"title": "Curlew", "body": "The curlew returned on 2 May.", "source": source}
@@ -350,7 +376,7 @@ def test_a_transcript_that_is_read_twice_makes_no_second_note(house: House) -> N
     for who in (first, second):
         assert who.code("save", **plain) == "rejected_claim"
     assert second.code("save", **{**other, "idempotency_key": ""}) == "rejected_claim"
-    assert first.code("save", **other) != "created"
+    assert first.code("save", **other) == "rejected_claim", "not even as a repeat"
     assert sorted(house.vault.rglob("*.md")) == files
     third = {
         **plain,

@@ -161,6 +161,8 @@ def statements(title: str, body: str) -> list[Statement]:
         )
     heading = claims.plain_claim(title)
     add(heading.normal, "title", counts=claims.counts(heading.text), text=heading.text)
+    for claim in claims.claims(title):  # its sentences are looked up, and never rejected by it
+        add(claim.normal, "title", counts=False)
     add(claims.whole(body), "whole", counts=True)
     others = other_reading(title), other_reading(body)
     if any(others):
