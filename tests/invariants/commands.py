@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    texts = [one.buffer.getvalue().decode() for one in (out, err)]  # type: ignore[attr-defined] # a BytesIO
+    texts = [one.buffer.getvalue().decode() for one in (out, err)]
     return code, texts[0], texts[1]
 
 

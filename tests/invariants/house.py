@@ -3,6 +3,8 @@
 import itertools
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tests.interfaces.test_mcp_stdio import MCP, Raw
 
-__all__ = ["Agent", "Done", "House", "opened"]
+__all__ = ["Agent", "Done", "House", "lose_index", "opened", "prune"]
 
 ROOT = Path(__file__).parents[2]
 PERSON = "human:alice"
@@ -188,3 +190,25 @@ def opened(root: Path, **environ: str) -> Iterator[House]:
         yield house
     finally:
         house.restart()
+
+
+def lose_index(house: House) -> None:
+    """The index is lost while nobody is there, vectors too: it is made anew from files and ledger."""
+    house.restart()
+    raw = sqlite3.connect(house.home / "memsvc.db")
+    raw.execute("DROP TABLE index_state")
+    raw.commit()
+    raw.close()
+    shutil.rmtree(house.home / "vectors", ignore_errors=True)
+
+
+def prune(house: House) -> None:
+    """Everything that may be thrown away is: telemetry, remembered looks of files, trash, free pages."""
+    house.restart()
+    raw = sqlite3.connect(house.home / "memsvc.db")
+    for table in ("recall_event", "file_state"):
+        raw.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+    raw.commit()
+    raw.execute("VACUUM")
+    raw.close()
+    shutil.rmtree(house.vault / ".trash", ignore_errors=True)

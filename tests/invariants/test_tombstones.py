@@ -1,11 +1,10 @@
 """C1, C2, C6: what was rejected stays out through every door and in any disguise; nothing else does."""
 
 import itertools
-import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from memsvc.bootstrap import open_service
 from memsvc.model.requests import ForgetRequest, SaveRequest
 from memsvc.settings import Settings
 from tests.fakes import FixedClock
-from tests.invariants.house import House, opened
+from tests.invariants.house import House, lose_index, opened, prune
 from tests.service.world import human
 
 REJECTED = "The heron deploy port is 6544."
@@ -151,7 +150,8 @@ def test_no_disguise_gets_a_rejected_value_through_the_command_line(house: House
 @pytest.mark.parametrize("how", ["new file", "edited file"])
 def test_no_disguise_gets_a_rejected_value_in_as_a_file(house: House, how: str) -> None:
     claude = house.agent()
-    bad, good = {}, {}
+    bad: dict[str, tuple[str, str]] = {}
+    good: dict[str, tuple[str, str]] = {}
     for name, dress in DRESSED.items():
         for texts, said in ((bad, REJECTED), (good, neighbour())):
             path = f"heron/{how}/{len(bad) + len(good)}.md"
@@ -189,12 +189,12 @@ def test_every_way_of_rejecting_blocks_every_door(house: House, how: str) -> Non
         house.json("vault", "policy", "personal", "review=none")
     else:
         note = claude.save("Egret", f"{value} It likes {number} frogs.")
-        said = {
+        said: dict[str, dict[str, Any]] = {
             "correct": {"version": 1, "mode": "wrong", "body": f"It likes {number} frogs."},
             "forget": {},
             "forget a passage": {"passage": value},
-        }[how]
-        claude.ask(how.split(maxsplit=1)[0], id=note["id"], **said)
+        }
+        claude.ask(how.split(maxsplit=1)[0], id=note["id"], **said[how])
     again, fine = (
         house.write(f"heron/{number}.md", value),
         house.write(f"heron/{number}1.md", other),
@@ -271,33 +271,11 @@ def test_what_another_note_states_still_is_corroborated_by_nobody_once_it_is_rej
 # -- what time and upkeep do to it -----------------------------------------------------------
 
 
-def without_index(house: House) -> None:
-    """The index is lost, as after a crash of its tables: it is made anew from files and ledger."""
-    house.restart()
-    raw = sqlite3.connect(house.home / "memsvc.db")
-    raw.execute("DROP TABLE index_state")
-    raw.commit()
-    raw.close()
-    shutil.rmtree(house.home / "vectors", ignore_errors=True)
-
-
-def pruned(house: House) -> None:
-    """Everything that may be thrown away is: telemetry, remembered looks of files, trash, free pages."""
-    house.restart()
-    raw = sqlite3.connect(house.home / "memsvc.db")
-    for table in ("recall_event", "file_state"):
-        raw.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
-    raw.commit()
-    raw.execute("VACUUM")
-    raw.close()
-    shutil.rmtree(house.vault / ".trash", ignore_errors=True)
-
-
 AFTERWARDS: dict[str, Callable[[House], object]] = {
     "reindex": lambda house: house.json("reindex"),
     "key rotation": lambda house: house.json("tombstone", "rotate-key", "--confirm"),
-    "restart and loss of the index": without_index,
-    "restart and pruning": pruned,
+    "restart and loss of the index": lose_index,
+    "restart and pruning": prune,
     # backup and restore: their commands belong here, one line each
 }
 
@@ -361,8 +339,12 @@ def test_a_transcript_that_is_read_twice_makes_no_second_note(house: House) -> N
     first, second = house.agent("claude"), house.agent("codex")
     source = ["transcript:5f3c1a#turn=12"]
     keyed = {"source": source, "idempotency_key": "5f3c1a#12"}
-    plain = {"title": "Curlew", "body": "The curlew returned on 2 May.", "source": source}
-    other = {"title": "Dunlin", "body": "The dunlin returned on 3 May.", **keyed}
+    plain: dict[str, Any] = {
+        "title": "Curlew",
+        "body": "The curlew returned on 2 May.",
+        "source": source,
+    }
+    other: dict[str, Any] = {"title": "Dunlin", "body": "The dunlin returned on 3 May.", **keyed}
     curlew = first.save(**plain)
     dunlin = first.save(**other)
     files = sorted(house.vault.rglob("*.md"))
