@@ -23,6 +23,7 @@ __all__ = [
     "at_paths",
     "blocking",
     "count_notes",
+    "ends_of",
     "file_states",
     "find_note",
     "find_version",
@@ -171,6 +172,20 @@ def versions_of(connection: Connection, note_id: str) -> list[VersionRecord]:
         select(table).where(table.c.note_id == note_id).order_by(table.c.version)
     )
     return [_version(row) for row in rows]
+
+
+def ends_of(
+    connection: Connection, note_ids: Iterable[str]
+) -> dict[tuple[str, int], tuple[str, str, str]]:
+    """Of each version of these notes: the note's status, how the version ended, and recorded until when."""
+    note, version = tables.note, tables.note_version
+    rows = connection.execute(
+        select(version.c.note_id, version.c.version, note.c.status, version.c.end_mode,
+               version.c.recorded_to)
+        .join(note, note.c.note_id == version.c.note_id)
+        .where(version.c.note_id.in_(list(note_ids)))
+    )  # fmt: skip
+    return {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
 
 
 def version_numbers(connection: Connection, note_id: str) -> list[int]:

@@ -43,6 +43,7 @@ from memsvc.service import access
 from memsvc.service.audit import events_of
 from memsvc.service.background import Background
 from memsvc.service.gateway.gateway import Gateway
+from memsvc.service.gateway.mending import Answer, not_borne_out
 from memsvc.service.home import Home
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
@@ -227,11 +228,15 @@ class MemoryService(Stewardship, ModelDesk):
             )
 
         reply = ask()
+        behind: list[str] = []
         for _ in range(TRIES):
-            stale = self._stale(scope, reply.hits)
-            if not stale:
+            stale, again = self._stale(scope, reply.hits), self._behind(reply)
+            if not stale and not again:
                 break
             self._gateway.refresh(caller.vault, stale)
+            if again and again == behind:  # not a write that came in between
+                self._gateway.mend_index(scope.scopes[0].vault, again)
+            behind = again
             self._look(caller.vault)
             reply = ask()
         took = (time.perf_counter() - begun) * 1000
@@ -322,6 +327,15 @@ class MemoryService(Stewardship, ModelDesk):
             for path in dict.fromkeys(paths)
             if path not in owed and not _as_remembered(root / path, states.get(path))
         ]
+
+    def _behind(self, reply: RecallReply) -> list[str]:
+        """The notes of a reply that the ledger does not bear out."""
+        answers = [Answer(hit.id, hit.version, hit.current) for hit in reply.hits]
+        answers += [Answer(one.id, one.version) for one in reply.nearest]
+        if not answers:
+            return []
+        with self._database.read() as connection:
+            return not_borne_out(connection, answers)
 
     def _note(self, caller: Caller, reply: RecallReply, took_ms: float) -> None:
         """Keep who asked and what was returned, by hash and id, for the telemetry table."""

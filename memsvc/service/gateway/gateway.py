@@ -124,6 +124,12 @@ class Gateway:
         """The whole index made anew; how many notes."""
         return rebuild.rebuild(self._parts, caller, progress=progress)
 
+    def mend_index(self, vault: VaultName, note_ids: Sequence[str]) -> None:
+        """Notes of which the index says what the ledger does not, indexed anew."""
+        from memsvc.service.gateway.mending import mend  # hardly ever
+
+        mend(self._parts, vault, note_ids)
+
     def fill_index(self, vault: VaultName) -> int:
         """Index a vault's notes after the index was found empty or outdated."""
         return rebuild.put_all(self._parts, vault)

@@ -19,7 +19,7 @@ from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
-__all__ = ["embed_missing", "forget_other_models", "put_all", "rebuild", "tidy"]
+__all__ = ["embed_missing", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
@@ -58,13 +58,14 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
             for note in batch:
                 current = registry.find_note(connection, note.note_id)
                 if current is not None and current.version == note.version:
-                    _put_note(connection, current)
+                    put_note(connection, current)
         if progress is not None:
             progress(min(start + NOTES_AT_ONCE, len(notes)), len(notes), "indexing notes")
     return len(notes)
 
 
-def _put_note(connection: Connection, note: NoteRecord) -> None:
+def put_note(connection: Connection, note: NoteRecord) -> None:
+    """Index every version of a note that may be shown, from the ledger."""
     versions = registry.versions_of(connection, note.note_id)
     for version in versions:
         if version.end_mode in HIDDEN_ENDS:
