@@ -82,6 +82,10 @@ def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> Non
 
 def refuse_violation(problem: str) -> None:
     """Raise InvalidInput, RecalledText or SecretFound for what `find_violation` found, if anything."""
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than the vault's policy allows (max_note)", argument="body"
+        )
     if problem == PRIVATE:
         raise InvalidInput(
             "the text has a part marked <private>, which is never kept; leave it out",
