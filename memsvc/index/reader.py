@@ -396,6 +396,7 @@ def similar(
             version=one.version,
             score=round(float(score[at]), 3),
             how="similar",
+            path=one.path,
         )
         for at in best
         for one in [about[int(seen.entry_ids[at])]]

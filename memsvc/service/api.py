@@ -190,7 +190,10 @@ class MemoryService(Stewardship, ModelDesk):
                 embedder=self._embedder.ready(),
                 note_id=reply.id,
             )
-        others = [one for one in close if one.id != reply.id and one.id not in reply.superseded]
+            answers = [Answer(one.id, one.version) for one in close]
+            out = {reply.id, *reply.superseded, *not_borne_out(connection, answers)}
+            root = Path(access.vault_of(connection, caller).path)
+        others = [one for one in close if one.id not in out and (root / one.path).exists()]
         return replace(reply, similar=others[:3])
 
     def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:

@@ -130,7 +130,8 @@ class House:
         """A command of alice's, who owns the home, ended."""
         if self._shell is None:
             command = [sys.executable, "-m", "tests.invariants.commands"]
-            self._shell = self.start(command, MEMSVC_PRINCIPAL=PERSON)
+            plain = {"MEMSVC_PRINCIPAL": PERSON, "MEMSVC_EMBEDDER": "none"}  # no model to load
+            self._shell = self.start(command, **plain)
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         self._shell.stdin.write(json.dumps(arguments).encode() + b"\n")
