@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
+from memsvc.database import in_batches
 from memsvc.index.analyse import document_terms
 from memsvc.index.chunks import Chunk, chunk, embed_text
 from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
@@ -310,11 +311,9 @@ def _clear(connection: Connection, puts: Sequence[IndexEntry]) -> dict[str, Know
     ids = list({entry.note_id for entry in puts})
     there: dict[str, Known] = {}
     versions: set[tuple[str, int]] = set()
-    for start in range(0, len(ids), 500):
+    for some in in_batches(ids):
         rows = connection.execute(
-            select(entries.c.note_id, entries.c.version).where(
-                entries.c.note_id.in_(ids[start : start + 500])
-            )
+            select(entries.c.note_id, entries.c.version).where(entries.c.note_id.in_(some))
         )
         versions.update((row.note_id, row.version) for row in rows)
     for note_id in sorted({note_id for note_id, _ in versions}):
