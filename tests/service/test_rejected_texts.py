@@ -1,12 +1,17 @@
 """Who may read a text that was rejected: a person who reviews, and nobody else."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
 
 from memsvc.errors import StaleVersion
 from memsvc.interfaces.render import render
 from memsvc.model.requests import ReadRequest, RestoreRequest
+from tests.interfaces.test_mcp_stdio import MCP, environment
 from tests.service.world import World, agent, human
 
 WRONG = "The heron deploy port is 6544."
@@ -97,3 +102,30 @@ def test_an_agent_that_claims_a_confirmation_still_sees_nothing(world: World) ->
     assert (view.body, view.length) == ("", 0)
     assert "rejected as wrong" in view.withheld
     assert world.service.read(pretender, ReadRequest(id=note.id)).body.strip() == RIGHT
+
+
+@pytest.mark.guarantee("C1")
+def test_an_agents_client_is_told_why_a_version_is_withheld(tmp_path: Path) -> None:
+    heron = tmp_path / "heron"
+    heron.mkdir()
+    server = StdioServerParameters(
+        command=MCP[0], args=MCP[1:], env=environment(tmp_path / "home"), cwd=heron
+    )
+
+    async def act() -> list[CallToolResult]:
+        async with Client(server) as client:
+            saved = await client.call_tool("save", {"title": "Heron port", "body": WRONG})
+            note = (saved.meta or {})["memsvc/result"]["id"]
+            wrong = {"id": note, "version": 1, "mode": "wrong", "body": RIGHT}
+            await client.call_tool("correct", wrong)
+            return [
+                await client.call_tool("read", {"id": note, "version": version})
+                for version in (1, 0)
+            ]
+
+    first, now = anyio.run(act)
+    assert not first.is_error
+    assert "version 1 was rejected as wrong" in str(first.content)
+    assert "6544" not in f"{first.content} {first.meta}"
+    assert RIGHT in f"{now.content}"
+    assert (now.meta or {})["memsvc/result"]["withheld"] == ""

@@ -206,7 +206,8 @@ def _returning(
     note, now = now_is.note, parts.clock.now()
     document = document_of(wanted)
     rules = VaultPolicy.of(now_is.vault.policy)
-    checks.refuse_violation(checks.find_violation(document.title, document.content, rules))
+    whole, size = document.content, len(document.body)
+    checks.refuse_violation(checks.find_violation(document.title, whole, rules, size=size))
     statements = checks.statements(document.title, document.body)
     statements += checks.sourced(document.source)
     with parts.database.read() as connection:
