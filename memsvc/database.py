@@ -43,6 +43,7 @@ class Database:
             poolclass=QueuePool,
             pool_size=8,
             max_overflow=32,
+            hide_parameters=True,  # what was being stored stays out of errors and logs
             connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
         )
         event.listen(engine, "connect", _on_connect)

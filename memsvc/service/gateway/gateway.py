@@ -39,6 +39,7 @@ from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
 __all__ = ["Gateway"]
 
 _REFUSALS = (Refused, InvalidInput, Denied, NotFound, StaleVersion)
+_UNEXPECTED = "internal"
 _RECORDED = ("rule", "tombstone", "argument", "count", "version")
 
 _log = logger("memsvc.gateway")
@@ -185,20 +186,29 @@ class Gateway:
             yield
         except MemsvcError as error:
             refused = isinstance(error, _REFUSALS)
-            self._record(
-                caller, action, Outcome.REFUSED if refused else Outcome.FAILED, note_id, error
-            )
+            outcome = Outcome.REFUSED if refused else Outcome.FAILED
+            detail: dict[str, Json] = {
+                name: value
+                for name, value in error.data.items()
+                if name in _RECORDED and isinstance(value, str | int)
+            }
+            self._record(caller, action, outcome, note_id, error.code, detail)
+            raise
+        except Exception as error:
+            failure: dict[str, Json] = {"error": type(error).__name__}
+            self._record(caller, action, Outcome.FAILED, note_id, _UNEXPECTED, failure)
             raise
 
     def _record(
-        self, caller: Caller, action: Action, outcome: Outcome, note_id: str, error: MemsvcError
+        self,
+        caller: Caller,
+        action: Action,
+        outcome: Outcome,
+        note_id: str,
+        code: str,
+        detail: dict[str, Json],
     ) -> None:
         """The event is in the caller's own scope: it must not tell what lies outside."""
-        detail: dict[str, Json] = {
-            name: value
-            for name, value in error.data.items()
-            if name in _RECORDED and isinstance(value, str | int)
-        }
         try:
             with self._parts.database.write() as connection:
                 known = registry.find_note(connection, note_id.strip().upper()) if note_id else None
@@ -211,10 +221,10 @@ class Gateway:
                         caller=caller,
                         scope=Scope(caller.vault, caller.project),
                         note_id=known.note_id if known is not None and own else "",
-                        reason=error.code,
+                        reason=code,
                         detail=detail,
                     ),
                     at=self._parts.clock.now(),
                 )
         except StorageFailed:
-            _log.error("refusal_not_recorded", action=action.value, code=error.code)
+            _log.error("refusal_not_recorded", action=action.value, code=code)
