@@ -99,7 +99,7 @@ class MemoryService(Stewardship, ModelDesk):
         self._home.make()
         migrate.upgrade(self._database)
         with self._database.read() as connection:
-            outdated = not schema.current(connection)
+            outdated, whole = not schema.current(connection), schema.whole(connection)
         if outdated:
             with self._database.write() as connection:
                 schema.ensure(connection)
@@ -107,9 +107,8 @@ class MemoryService(Stewardship, ModelDesk):
             vaults = registry.vaults(connection)
         if self._default_vault and all(one.name != self._default_vault for one in vaults):
             self._make_default()
-        if outdated:
-            for vault in vaults:
-                self._gateway.fill_index(vault.name)
+        if not whole:
+            self._gateway.fill_index()
         self._ready = True
 
     def _make_default(self) -> None:

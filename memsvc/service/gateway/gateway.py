@@ -135,9 +135,9 @@ class Gateway:
 
         mend(self._parts, vault, note_ids)
 
-    def fill_index(self, vault: VaultName) -> int:
-        """Index a vault's notes after the index was found empty or outdated."""
-        return rebuild.put_all(self._parts, vault)
+    def fill_index(self) -> int:
+        """Index every vault's notes after the index was found outdated or not whole; how many."""
+        return rebuild.fill(self._parts)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
         """Vectors for chunks that have none; how many. Rejected claims get theirs too."""

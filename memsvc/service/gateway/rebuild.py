@@ -19,7 +19,7 @@ from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
-__all__ = ["embed_missing", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
+__all__ = ["embed_missing", "fill", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
@@ -33,7 +33,6 @@ def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -
     with parts.database.write() as connection:
         schema.drop(connection)
         schema.ensure(connection)
-        vaults = registry.vaults(connection)
         ledger.add_event(
             connection,
             NewEvent(
@@ -45,7 +44,20 @@ def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -
             at=parts.clock.now(),
         )
     tidy(parts)
-    return sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
+    return fill(parts, progress=progress)
+
+
+def fill(parts: Parts, *, progress: Progress | None = None) -> int:
+    """Put every vault's notes into the index, and note that it is whole; how many notes.
+
+    Until that is noted every start does it again: a process that was killed leaves no gap for good.
+    """
+    with parts.database.read() as connection:
+        vaults, made = registry.vaults(connection), schema.epoch(connection)
+    count = sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
+    with parts.database.write() as connection:
+        schema.set_whole(connection, made=made)
+    return count
 
 
 def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None) -> int:
