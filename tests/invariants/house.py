@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests.interfaces.test_mcp_stdio import MCP, Raw
 
-__all__ = ["Agent", "Done", "House", "lose_index", "opened", "prune"]
+__all__ = ["Agent", "Done", "House", "lose_index", "opened", "prune", "with_model"]
 
 ROOT = Path(__file__).parents[2]
 PERSON = "human:alice"
@@ -213,3 +214,14 @@ def prune(house: House) -> None:
     raw.execute("VACUUM")
     raw.close()
     shutil.rmtree(house.vault / ".trash", ignore_errors=True)
+
+
+def with_model(agent: Agent) -> None:
+    """Wait until the agent's server has the model loaded and has read everything."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        index = agent.ask("scopes")["index"]
+        if index["model"] == "ready" and not index["without_vector"]:
+            return
+        time.sleep(0.1)
+    raise AssertionError(index)

@@ -4,7 +4,6 @@ import json
 import shutil
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.invariants.house import Agent, House, lose_index, opened
+from tests.invariants.house import House, lose_index, opened, with_model
 from tests.invariants.traces import where
 
 GONE = {
@@ -79,17 +78,6 @@ def put_aside(house: House, aside: Path) -> None:
     target.close()
     if (house.home / "vectors").exists():
         shutil.copytree(house.home / "vectors", aside / "vectors")
-
-
-def with_model(agent: Agent) -> None:
-    """Wait until the model is loaded and has read everything."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        index = agent.ask("scopes")["index"]
-        if index["model"] == "ready" and not index["without_vector"]:
-            return
-        time.sleep(0.1)
-    raise AssertionError(index)
 
 
 def emptied(house: House, *, model: bool = False) -> Emptied:

@@ -12,7 +12,7 @@ from memsvc.bootstrap import open_service
 from memsvc.model.requests import ForgetRequest, SaveRequest
 from memsvc.settings import Settings
 from tests.fakes import FixedClock
-from tests.invariants.house import House, lose_index, opened, prune
+from tests.invariants.house import House, lose_index, opened, prune, with_model
 from tests.service.world import human
 
 REJECTED = "The heron deploy port is 6544."
@@ -322,6 +322,55 @@ def test_a_rejection_of_ten_years_ago_is_none_the_weaker(tmp_path: Path) -> None
         error = house.agent().refused("save", title="Census", body=old)
         assert (error["code"], error["data"]["at"][:10]) == ("rejected_claim", "2016-11-30")
         assert house.agent().save("Census", other)["id"]
+
+
+# -- in other words --------------------------------------------------------------------------
+
+BACKUP = "The staging database is backed up every night by Marek at 03:30."
+PARAPHRASES = (
+    "Every night at 03:30 Marek makes a backup of the staging database.",
+    "At 03:30 a backup of the staging database is made by Marek every night.",
+    "Marek backs up the staging database at 03:30 every night.",
+)
+ANOTHER_NUMBER = "Every night at 04:30 Marek makes a backup of the staging database."
+ANOTHER_NAME = "Every night at 03:30 Priya makes a backup of the staging database."
+A_NEGATION = "Marek never makes a backup of the staging database at 03:30 in the night."
+
+
+@pytest.mark.slow
+@pytest.mark.guarantee("C1", "C2")
+def test_a_paraphrase_waits_for_a_person_and_what_differs_in_a_fact_is_stored(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path, MEMSVC_EMBEDDER="packaged") as house:
+        claude = house.agent()
+        note = claude.save("Backups", f"- {BACKUP}\n- It takes an hour.\n")
+        with_model(claude)
+        claude.ask("forget", id=note["id"])
+        for neighbour in (ANOTHER_NUMBER, ANOTHER_NAME, A_NEGATION):
+            saved = claude.save(f"Staging, {neighbour[:20]}", neighbour)
+            assert saved["id"] in {hit["id"] for hit in claude.hits(neighbour)}
+        spare = claude.save("Spare", "The spare database is small.")
+        held = claude.ask("save", title="Staging", body=PARAPHRASES[0])
+        said = {"id": spare["id"], "version": 1, "mode": "amend", "body": PARAPHRASES[1]}
+        assert held["outcome"] == claude.ask("correct", **said)["outcome"] == "proposed"
+        house.write("heron/again.md", PARAPHRASES[2])
+        shown = claude.texts("who makes the backup of the staging database", history=True)
+        for paraphrase in PARAPHRASES:
+            assert paraphrase not in shown
+        assert ANOTHER_NUMBER in shown
+        items = house.json("review", "list")
+        assert sorted(item["kind"] for item in items) == [
+            "correction",
+            "restatement",
+            "restatement",
+        ]
+        named = {item["detail"]["tombstone"] for item in items}
+        assert named <= {one["tombstone_id"] for one in house.json("tombstone", "list")}
+        (item,) = [one for one in items if one["note_id"] == held["id"]]
+        house.json("review", "approve", item["review_id"], "--confirm")
+        assert PARAPHRASES[0] in claude.texts("who makes the backup of the staging database")
+        assert claude.code("save", title="Backups", body=BACKUP) == "rejected_claim"
 
 
 # -- scope, transcripts, lifting -------------------------------------------------------------
