@@ -165,6 +165,10 @@ def check(house: House, name: str, case: Case) -> None:
     ever = claude.hits(case.query, history=True, detail="full")
     stating = [hit for hit in ever if case.gone in hit["text"]]
     assert [hit for hit in ever if case.now[0] in hit["text"]], name
+    first = json.dumps(claude.result("read", id=case.id, version=1))
+    assert (case.gone in first) == (not case.rejected and not case.others), name
+    by_person = house.run("read", case.id, "--version", "1").out
+    assert (case.gone in by_person) == (not case.others), name
     if case.rejected:
         assert stating == [], name
     elif case.then:
@@ -181,10 +185,14 @@ def check(house: House, name: str, case: Case) -> None:
     assert case.gone not in json.dumps(house.json("audit", "list", case.id)), name
 
 
+def reindexed_and_restarted(house: House) -> None:
+    house.json("reindex")
+    house.restart()
+
+
 STEPS: dict[str, Callable[[House], object]] = {
     "at once": lambda _: None,
-    "reindex": lambda house: house.json("reindex"),
-    "restart": House.restart,
+    "reindex and restart": reindexed_and_restarted,
     "loss of the index": lose_index,
 }
 
