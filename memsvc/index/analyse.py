@@ -47,6 +47,7 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ي": "ی", "ك": "ک"}
 )  # letters with a stroke, ligatures, and Arabic letters that Persian keyboards write otherwise
+_APOSTROPHES = str.maketrans("", "", "'’")
 _VERSION = re.compile(r"v(\d+(?:\.\d+)+.*)")
 _ONE_NAME = re.compile(r"[^\W_]+(?:[-._][^\W_]+){1,3}")
 _UNSAFE = re.compile('[\x00-\x20\x7f"\ud800-\udfff]')
@@ -136,13 +137,13 @@ def _identifier(run: str) -> list[str]:
 
 
 def _add(found: dict[str, None], text: str) -> None:
-    folded = _fold(text).replace("'", "").replace("’", "")
+    folded = _fold(text).translate(_APOSTROPHES)
     if folded:
         found[stem(folded)] = None
     if not text.isascii():
         lowered = unicodedata.normalize("NFC", text.lower())
         if _UMLAUT.search(lowered):
-            found[stem(_fold(lowered.translate(_SPELLED)))] = None
+            found[stem(_fold(lowered.translate(_SPELLED)).translate(_APOSTROPHES))] = None
 
 
 def _add_joined(found: dict[str, None], run: str) -> None:

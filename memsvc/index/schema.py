@@ -43,7 +43,7 @@ __all__ = [
     "whole",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raise it when a table, the analyser or the cutting into passages changes."""
 
 metadata = MetaData(

@@ -36,6 +36,7 @@ def finds(query: str, text: str) -> bool:
         ("cafe", "the café"),
         ("CAFÉ", "the cafe"),
         ("O'Reilly", "an OReilly book"),
+        ("ueberm", "über'm Hafen"),
         ("Rautio's desk", "desk of Rautio"),
         ("ｇｐｔ", "gpt"),
         ("截止日期", "项目的截止日期是七月九日"),
