@@ -87,6 +87,11 @@ def refuse_violation(problem: str) -> None:
             "the text has a part marked <private>, which is never kept; leave it out",
             argument="body",
         )
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than this vault's notes may be; `memsvc vault policy` shows how long",
+            argument="body",
+        )
     if problem == "recalled_text":
         raise RecalledText(
             "the text is a recall reply, which is data to read, not a new memory; "
@@ -116,9 +121,11 @@ def check_lines(rules: VaultPolicy = _DEFAULT, /, **lines: str | Sequence[str]) 
                 raise SecretFound(f"{name} holds a secret (rule: {rule}); leave it out", rule=rule)
 
 
-def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
+def find_violation(
+    title: str, body: str, rules: VaultPolicy = _DEFAULT, *, length: int | None = None
+) -> str:
     """The policy that a text breaks: `recalled_text`, `private_block`, `too_long`, the name of a
-    rule for secrets, or nothing.
+    rule for secrets, or nothing. `length` is the note's where `body` holds more than its body.
     """
     if "<" in body or "＜" in body:
         visible = "".join(
@@ -130,7 +137,9 @@ def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
             return "recalled_text"
     if has_private(title) or has_private(body):
         return PRIVATE
-    if len(body) > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
+    if (
+        (len(body) if length is None else length) > rules.max_note < _DEFAULT.max_note
+    ):  # a long file that nobody forbade is kept
         return TOO_LONG
     return (_secret(title) or _secret(body)) if rules.secrets else ""
 

@@ -18,6 +18,7 @@ from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, Role, Status
 from memsvc.notes.document import Document
 from memsvc.notes.frontmatter import Value, edit
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.correct import Current, current
@@ -181,7 +182,10 @@ def _returning(
     """Plan the return, with its file change staged. Raises the Refused family, Uneditable."""
     note, now = now_is.note, parts.clock.now()
     document = document_of(wanted)
-    checks.refuse_violation(checks.find_violation(document.title, document.content))
+    rules = VaultPolicy.of(now_is.vault.policy)
+    checks.refuse_violation(
+        checks.find_violation(document.title, document.content, rules, length=len(document.body))
+    )
     statements = checks.statements(document.title, document.body)
     statements += checks.sourced(document.source)
     with parts.database.read() as connection:
