@@ -180,9 +180,9 @@ class Home:
         return target
 
     def events(self, *arguments: str) -> list[dict[str, Any]]:
-        events: list[dict[str, Any]] = self.json(
-            "audit", "list", "--limit", "500", *arguments
-        )["events"]
+        events: list[dict[str, Any]] = self.json("audit", "list", "--limit", "500", *arguments)[
+            "events"
+        ]
         return events
 
     def agent(
