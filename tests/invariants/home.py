@@ -152,15 +152,15 @@ class Home:
         self, *arguments: str, project: str = HERON, stdin: bytes = b"", **environ: str
     ) -> Done:
         return self._forker.run(
-            ["--project", project, *arguments],
+            [*(["--project", project] if project else []), *arguments],
             cwd=self.root,
             environ={**self.environ, **environ},
             stdin=stdin,
         )
 
-    def json(self, *arguments: str, project: str = HERON, **environ: str) -> Any:
+    def json(self, *arguments: str, project: str = HERON) -> Any:
         """What a command that must succeed prints with `--json`."""
-        done = self.run(*arguments, "--json", project=project, **environ)
+        done = self.run(*arguments, "--json", project=project)
         assert done.code == 0, done.said
         assert len(done.out.splitlines()) == 1
         return json.loads(done.out)
@@ -180,9 +180,9 @@ class Home:
         return target
 
     def events(self, *arguments: str) -> list[dict[str, Any]]:
-        events: list[dict[str, Any]] = self.json("audit", "list", "--limit", "500", *arguments)[
-            "events"
-        ]
+        """The audit's events of the whole home, newest first."""
+        words = ("audit", "list", "--limit", "500", *arguments)
+        events: list[dict[str, Any]] = self.json(*words, project="")["events"]
         return events
 
     def agent(
