@@ -200,11 +200,13 @@ def _connected(home: Home, environ: dict[str, str], name: str) -> Iterator[Agent
         cwd=home.root,
     )
     client = Client(server, client_info=Implementation(name=name, version="1"))
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(client) as connected,
-    ):
-        yield Agent(connected, portal)
+    with start_blocking_portal() as portal:
+        connection = portal.wrap_async_context_manager(client)
+        connected = connection.__enter__()
+        try:
+            yield Agent(connected, portal)
+        finally:  # a test's failure is not the connection's, which would wrap it up
+            connection.__exit__(None, None, None)
 
 
 def _plain() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""No read crosses a scope: every verb, tool and reader function, found by enumeration."""
+"""The proof of scope in the code: every reader function asks for it, and every verb of the API keeps to it."""
 
 import importlib
 import inspect
