@@ -99,6 +99,7 @@ METHODS = {
     "tombstones": Does.READS,
     "reviews": Does.READS,
     "review_show": Does.READS,
+    "kinds": Does.READS,
     "selected": Does.READS,
     "catalogue": Does.READS,
     "stats": Does.READS,

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -142,7 +143,7 @@ def test_no_tool_lets_what_was_stored_out_of_its_fence(
     agent, note = stored.agent, stored.note
     again = f"The plover number {number} dives deep."
     near = {"title": f"Plover {number}", "body": f"The plover number {number} runs off."}
-    calls: list[tuple[str, dict[str, object]]] = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("recall", {"query": f"plover number {number} {EVIL[name]}"}),
         ("recall", {"query": f"plover {number}", "detail": "full", "history": True, "k": 20}),
         ("recall", {"query": f"{EVIL[name]} zeppelin insurance", "explain": True}),
