@@ -324,8 +324,8 @@ def test_jobs_keep_to_the_scope_of_what_they_work_on(village: Village) -> None:
     # a note that moves takes its place in the cache of a running server with it
     moved = home.vault / "osprey" / "moved.md"
     (home.vault / "heron/dropped.md").rename(moved)
-    assert mine.ids("shrike sings number 42") == []
-    assert own in theirs.ids("shrike sings number 42")
+    assert own not in mine.ids("shrike sings")
+    assert own in theirs.ids("shrike sings")
 
 
 @pytest.mark.guarantee("S4")
