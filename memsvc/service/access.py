@@ -20,6 +20,7 @@ __all__ = [
     "readable_note",
     "reads",
     "records",
+    "require_owner",
     "reviews_in",
     "vault_of",
     "writable",
@@ -112,6 +113,12 @@ def readable_note(
     if record is None or (record.gone and not gone) or record.scope not in scope:
         raise NotFound(NO_NOTE)
     return record
+
+
+def require_owner(caller: Caller) -> None:
+    """Raises Denied unless a person calls."""
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied(f"this is for the person who owns the home (role {Role.ADMIN})")
 
 
 def note_for(

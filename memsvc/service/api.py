@@ -117,12 +117,8 @@ class MemoryService(Stewardship, ModelDesk):
 
         self._home.personal.mkdir(exist_ok=True, mode=0o700)
         try:
-            self._gateway.add_vault(
-                owner_caller(),
-                name=self._default_vault,
-                path=str(self._home.personal),
-                projects={},
-                layout="folders",
+            self._gateway.make_first_vault(
+                owner_caller(), name=self._default_vault, path=str(self._home.personal)
             )
         except InvalidInput:
             with self._database.read() as connection:

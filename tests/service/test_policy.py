@@ -194,6 +194,18 @@ def test_a_file_with_a_private_part_is_withheld(world: World) -> None:
     assert item["detail"]["why"] == "private_block"  # type: ignore[index, call-overload] # JSON
 
 
+def test_what_stands_above_a_files_text_does_not_count_as_its_length(world: World) -> None:
+    set_policy(world, "max_note=200")
+    note = world.save("Heron", "The heron stands still. " * 8, tags=("bird",) * 20)
+    path = world.file(note.path)
+    assert len(path.read_text("utf-8")) > 400
+    path.write_text(path.read_text("utf-8").replace("still", "there"), "utf-8")
+    (hit,) = world.hits("heron stands there")
+    assert (hit.version, hit.status) == (2, "active")
+    path.write_text(path.read_text("utf-8") + "The heron flies. " * 8, "utf-8")
+    assert world.ids("heron") == []
+
+
 def test_derived_notes_are_retracted_within_the_policy_or_none_is(world: World) -> None:
     note = world.save("Host", "The host is marsh.", by=human())
     first = world.save("Digest", "Marsh hums.", by=human(), source=("[[host]]",))

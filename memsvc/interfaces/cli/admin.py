@@ -182,7 +182,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _lines(items: Sequence[Mapping[str, object]], nothing: str) -> str:
-    from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
+    from memsvc.interfaces.fence import fence, one_line  # only where notes are shown
 
     lines = (
         " · ".join(
@@ -192,4 +192,4 @@ def _lines(items: Sequence[Mapping[str, object]], nothing: str) -> str:
         )
         for item in items
     )
-    return "\n".join(lines) or nothing
+    return fence({}, "\n".join(lines)) if items else nothing

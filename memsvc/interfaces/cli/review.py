@@ -243,7 +243,7 @@ def _purged(report: Mapping[str, object]) -> list[str]:
 
 def _grouped(rows: Sequence[Mapping[str, object]]) -> str:
     """Items under their scope and source; alike ones together under the group's name."""
-    from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
+    from memsvc.interfaces.fence import fence, one_line  # only where notes are shown
 
     lines: list[str] = []
     places = dict.fromkeys((row["vault"], row["project"], row.get("source", "")) for row in rows)
@@ -256,7 +256,7 @@ def _grouped(rows: Sequence[Mapping[str, object]]) -> str:
         ]
         for group in dict.fromkeys(row.get("likeness", "") for row in here):
             lines += [_line(row) for row in here if row.get("likeness", "") == group]
-    return "\n".join(lines)
+    return fence({}, "\n".join(lines)) if lines else ""
 
 
 def _line(row: Mapping[str, object]) -> str:
@@ -275,15 +275,15 @@ def _line(row: Mapping[str, object]) -> str:
 
 
 def _page(page: Mapping[str, object]) -> str:
-    from memsvc.interfaces.fence import fence, one_line  # see _grouped
+    from memsvc.interfaces.fence import fence, one_line, quoted  # see _grouped
 
     reasons = page["reasons"] if isinstance(page["reasons"], list) else []
     blocks = [
         f"review {page['review_id']} · {page['kind']} · {page['vault']}/{page['project']}",
-        f"note {page['note_id']} · by {one_line(str(page.get('author', '')), 200)}",
-        *(f"why: {one_line(str(one), 300)}" for one in reasons),
+        f"note {page['note_id']} · by {quoted(str(page.get('author', '')), 200)}",
     ]
-    inside = [str(page.get("text", "")).rstrip("\n")]
+    inside = [f"why: {one_line(str(one), 300)}" for one in reasons]
+    inside.append(str(page.get("text", "")).rstrip("\n"))
     for one in _rows(page.get("differences")):
         inside.append(
             f"--- difference from note {one['against']} v{one['version']}: {one['title']}"

@@ -91,6 +91,11 @@ def refuse_violation(problem: str) -> None:
             "the text has a part marked <private>, which is never kept; leave it out",
             argument="body",
         )
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than this vault's notes may be; `memsvc vault policy` shows how long",
+            argument="body",
+        )
     if problem == "recalled_text":
         raise RecalledText(
             "the text is a recall reply, which is data to read, not a new memory; "
@@ -198,14 +203,15 @@ def find_rejected(
 
 
 def refuse_rejected(met: Sequence[TombstoneRecord]) -> None:
-    """Raise RejectedClaim for the first tombstone met, if any."""
+    """Raise RejectedClaim for the first tombstone met, if any. Its reason is stored text, so it
+    stands in the error's data and not in the message.
+    """
     if not met:
         return
     first = met[0]
-    why = f" because: {first.reason}" if first.reason else ""
     raise RejectedClaim(
         f"this states something that was rejected here: a {first.claim_kind} of note "
-        f"{first.note_id}, on {first.at[:10]} by {first.actor}{why}. Do not save it again in other "
+        f"{first.note_id}, on {first.at[:10]} by {first.actor}. Do not save it again in other "
         "words. If it is true after all, a person can lift it: "
         f"memsvc tombstone lift {first.tombstone_id}",
         tombstone=first.tombstone_id,

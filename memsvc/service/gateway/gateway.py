@@ -152,14 +152,24 @@ class Gateway:
     def add_vault(
         self, caller: Caller, *, name: str, path: str, projects: Mapping[str, str], layout: str
     ) -> VaultRecord:
-        """A folder registered as a vault."""
+        """A folder registered as a vault, by the person who owns the home."""
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            return vaults.add_vault(
+                self._parts, caller, name=name, path=path, projects=projects, layout=layout
+            )
+
+    def make_first_vault(self, caller: Caller, *, name: str, path: str) -> VaultRecord:
+        """A new home's own vault. That another process was first is no refusal to keep on record."""
         return vaults.add_vault(
-            self._parts, caller, name=name, path=path, projects=projects, layout=layout
+            self._parts, caller, name=name, path=path, projects={}, layout="folders"
         )
 
     def remove_vault(self, caller: Caller, *, name: str) -> None:
-        """A vault taken out of the register; its files stay."""
-        vaults.remove_vault(self._parts, caller, name=name)
+        """A vault taken out of the register, by the person who owns the home; its files stay."""
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            vaults.remove_vault(self._parts, caller, name=name)
 
     def set_policy(self, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
         """A vault's policy changed, on record."""
@@ -167,8 +177,12 @@ class Gateway:
             return vaults.set_policy(self._parts, caller, name=name, pairs=pairs)
 
     def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
-        """A vault that lost most of its notes, believed: the missing ones are removed."""
-        record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
+        """A vault that lost most of its notes, believed by the person who owns the home: the missing
+        ones are removed.
+        """
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
         try:
             return self.scan(record.name, seconds=None, force=True)
         finally:

@@ -42,7 +42,7 @@ __all__ = [
 Vectors = Mapping[int, PassageVector]
 """Vectors by chunk ordinal."""
 
-HIDDEN_ENDS = ("deleted", "retracted", "purged")
+HIDDEN_ENDS = ("deleted", "retracted", "purged", "withheld")
 """How a version ends that no recall shows, history neither."""
 MOST_CHUNKS_AT_ONCE = 24
 """A longer text is embedded in the background: the caller does not wait for it."""
