@@ -22,6 +22,7 @@ from memsvc.errors import Misconfigured, StorageFailed
 __all__ = ["Database", "table_exists"]
 
 BUSY_SECONDS = 60
+REWRITE_SECONDS = 10
 
 
 class Database:
@@ -91,6 +92,31 @@ class Database:
             raise StorageFailed(f"the disk did not take the database: {error.strerror}") from error
         finally:
             os.close(handle)
+
+    def rewrite(self) -> bool:
+        """Write the whole file anew, so that no freed page and no journal holds what was deleted.
+
+        Needs as much free disk as the database takes. False when another process read or wrote
+        for too long, so that old pages may be left in the journal. Raises StorageFailed.
+        """
+        with _clear_errors(), self.engine.connect() as plain:
+            raw = plain.connection.dbapi_connection
+            if raw is None:
+                return False
+            cursor = raw.cursor()
+            try:
+                cursor.execute(f"PRAGMA busy_timeout={REWRITE_SECONDS * 1000}")
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                busy = cursor.fetchone() != (0, 0, 0)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    return False
+                raise StorageFailed(_operational(str(error))) from error
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+                cursor.close()
+            return not busy
 
     def close(self) -> None:
         """Give back every connection of this process."""

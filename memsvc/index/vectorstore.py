@@ -35,6 +35,7 @@ __all__ = [
     "has_vector",
     "known",
     "put_vectors",
+    "scrub",
     "share",
     "tidy",
     "untidy",
@@ -176,6 +177,13 @@ def tidy(connection: Connection) -> None:
             path.unlink(missing_ok=True)
         except PermissionError:  # mapped, where that forbids it: the next time
             continue
+
+
+def scrub(connection: Connection) -> None:
+    """`tidy`, and erase what transactions that failed wrote behind the last vector."""
+    tidy(connection)
+    for row, file in _files(connection):
+        file.erase_from(row.rows)
 
 
 def _erase_dead(connection: Connection, file_id: int, file: VectorFile) -> int:

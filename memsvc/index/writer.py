@@ -28,7 +28,7 @@ from memsvc.index.analyse import document_terms
 from memsvc.index.chunks import Chunk, chunk, embed_text
 from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
 from memsvc.index.schema import vectors as vector_rows
-from memsvc.index.sqlite_fts import scope_key, scope_token
+from memsvc.index.sqlite_fts import forget_deleted, scope_key, scope_token
 from memsvc.index.values import ChunkText, IndexEntry, PassageVector
 from memsvc.index.vectorstore import (
     Known,
@@ -38,6 +38,7 @@ from memsvc.index.vectorstore import (
     has_vector,
     known,
     put_vectors,
+    scrub,
     share,
     tidy,
     untidy,
@@ -48,12 +49,14 @@ __all__ = [
     "bump",
     "chunks_without_vector",
     "count_without_vector",
+    "forget_deleted",
     "put",
     "put_all",
     "put_later",
     "put_vectors",
     "remove_note",
     "remove_version",
+    "scrub",
     "set_links",
     "tidy",
     "together",

@@ -16,6 +16,7 @@ from memsvc.model.replies import (
     NoteView,
     RecallReply,
     Related,
+    RestoreReply,
     SaveReply,
     ScopesReply,
     VersionView,
@@ -32,6 +33,7 @@ __all__ = [
     "render_history",
     "render_note",
     "render_recall",
+    "render_restore",
     "render_save",
     "render_scopes",
 ]
@@ -98,13 +100,34 @@ def render_forget(reply: ForgetReply) -> str:
         "retracted": "Forgotten: the note left recall.",
         "passage_removed": "Forgotten: the passage left the note.",
         "proposed": "Proposed: the note stays as it is until a person approves it without the passage.",
+        "purged": "Purged: the text is gone from files, versions and index; hashes stay.",
     }.get(reply.outcome, f"{reply.outcome}.")
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.trash:
         lines.append(f"the file is now: {one_line(reply.trash)}")
     if reply.tombstones:
         lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
+    if reply.erased:
+        lines.append(f"removed for good: {_counted(reply.erased, 'file')}")
     lines += _related("other notes that state the same:", reply.also_stated_in)
+    too = any(one.how.endswith("retracted") for one in reply.derived)
+    heading = "retracted too, as derived from it:" if too else "notes whose source it is:"
+    lines += _related(heading, reply.derived)
+    if reply.out_of_reach:
+        lines.append("out of reach, where the text may still be:")
+        lines += [f"- {one_line(where, _FIELD_CHARS)}" for where in reply.out_of_reach]
+    return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_restore(reply: RestoreReply) -> str:
+    """Which text of a note is current again, and what may be said again."""
+    head = {
+        "restored": f"Restored: the text of version {reply.restored} is current again.",
+        "unchanged": "Nothing to restore.",
+    }.get(reply.outcome, f"{reply.outcome}.")
+    lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
+    if reply.lifted:
+        lines.append(f"no longer rejected: {_counted(reply.lifted, 'statement')}")
     return _bounded([*lines, *_notice(reply.notice)])
 
 
@@ -235,6 +258,7 @@ _RENDERERS: Sequence[tuple[type, Callable[..., str]]] = (
     (SaveReply, render_save),
     (CorrectReply, render_correct),
     (ForgetReply, render_forget),
+    (RestoreReply, render_restore),
     (NoteView, render_note),
     (HistoryReply, render_history),
     (ScopesReply, render_scopes),

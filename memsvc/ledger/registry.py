@@ -31,16 +31,19 @@ __all__ = [
     "notes_of",
     "operations",
     "path_taken",
+    "reasons_of",
     "recorded_keys",
     "remembered_reply",
     "same_text",
     "scopes_with_events",
     "scopes_with_records",
     "scopes_with_tombstones",
+    "sourced_by_links",
     "standing",
     "standing_ids",
     "tombstone_keys",
     "tombstones_exist",
+    "tombstones_of",
     "unresolved",
     "vault_named",
     "vaults",
@@ -232,6 +235,37 @@ def writes_since(
     return int(found.scalar() or 0)
 
 
+def sourced_by_links(
+    connection: Connection, vault: VaultName
+) -> list[tuple[NoteRecord, VersionRecord]]:
+    """The notes of a vault that are not gone and whose current text names another as its source."""
+    note, version = tables.note, tables.note_version
+    rows = connection.execute(
+        select(note.c.note_id)
+        .join(
+            version, (version.c.note_id == note.c.note_id) & (version.c.version == note.c.version)
+        )
+        .where(note.c.vault == vault, note.c.status.not_in(_GONE), version.c.source.contains("[["))
+        .order_by(note.c.path)
+    )
+    found = []
+    for row in rows.all():
+        record = find_note(connection, row.note_id)
+        text = find_version(connection, row.note_id, record.version) if record else None
+        if record is not None and text is not None:
+            found.append((record, text))
+    return found
+
+
+def reasons_of(connection: Connection, note_id: str) -> list[str]:
+    """The reasons that the events of a note give, each once."""
+    table = tables.audit_event
+    rows = connection.execute(
+        select(table.c.reason).where(table.c.note_id == note_id, table.c.reason != "").distinct()
+    )
+    return [row.reason for row in rows]
+
+
 def named(
     connection: Connection, vault: VaultName, names: Iterable[str]
 ) -> list[tuple[str, str, str, str]]:
@@ -262,6 +296,17 @@ def has_tombstones(connection: Connection, scope: Scope) -> bool:
 def tombstones_exist(connection: Connection) -> bool:
     """Whether the database holds any tombstone at all."""
     return connection.execute(select(tables.tombstone.c.tombstone_id).limit(1)).first() is not None
+
+
+def tombstones_of(connection: Connection, note_id: str) -> list[TombstoneRecord]:
+    """The standing tombstones of claims that a note made, oldest first."""
+    table = tables.tombstone
+    rows = connection.execute(
+        select(table)
+        .where(table.c.note_id == note_id, table.c.lifted_at == "")
+        .order_by(table.c.at, table.c.tombstone_id)
+    )
+    return [_tombstone(row) for row in rows]
 
 
 def tombstone_keys(connection: Connection) -> frozenset[str]:

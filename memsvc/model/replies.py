@@ -19,6 +19,7 @@ __all__ = [
     "NoteView",
     "RecallReply",
     "Related",
+    "RestoreReply",
     "SaveReply",
     "ScopesReply",
     "TextChange",
@@ -77,7 +78,11 @@ class CorrectReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReply:
-    """`outcome` is retracted, or passage_removed; `trash` is where the file went, in the vault."""
+    """`outcome` is retracted, passage_removed or purged; `trash` is where the file went, in the vault.
+
+    `derived` are notes whose source the note is, whether or not they were retracted too. Of a purge,
+    `erased` counts the files that were removed and `out_of_reach` says where the text may still be.
+    """
 
     outcome: str
     id: str
@@ -88,6 +93,28 @@ class ForgetReply:
     path: str = ""
     trash: str = ""
     also_stated_in: list[Related] = field(default_factory=list)
+    derived: list[Related] = field(default_factory=list)
+    erased: int = 0
+    out_of_reach: list[str] = field(default_factory=list)
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreReply:
+    """`outcome` is restored, or unchanged when the note stands so already.
+
+    `restored` is the version whose text came back, `version` the one that now holds it; `lifted`
+    counts the rejections that were lifted.
+    """
+
+    outcome: str
+    id: str
+    version: int
+    restored: int
+    scope: str
+    event: int
+    path: str
+    lifted: int = 0
     notice: str = ""
 
 

@@ -9,7 +9,8 @@ from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
-from memsvc.model.replies import Json
+from memsvc.model.replies import Json, RestoreReply
+from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import VaultName
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
@@ -35,6 +36,11 @@ class Stewardship(ReviewDesk):
         """A rejected claim allowed again; for a person, with a confirmation."""
         self.ensure_ready()
         return self._gateway.lift(caller, tombstone_id=tombstone_id, reason=reason)
+
+    def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A retracted or corrected note brought back; for a person, with a confirmation."""
+        self.ensure_ready()
+        return self._gateway.restore(caller, request)
 
     def vault_add(
         self,

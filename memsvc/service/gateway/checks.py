@@ -26,6 +26,7 @@ __all__ = [
     "find_violation",
     "introduced",
     "refuse_rejected",
+    "refuse_violation",
     "sourced",
     "statements",
 ]
@@ -77,7 +78,11 @@ def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> Non
         )
     for name, text in (("title", title), ("body", body)):
         _check_characters(name, text)
-    problem = find_violation(title, body, rules)
+    refuse_violation(find_violation(title, body, rules))
+
+
+def refuse_violation(problem: str) -> None:
+    """Raise InvalidInput, RecalledText or SecretFound for what `find_violation` found, if anything."""
     if problem == PRIVATE:
         raise InvalidInput(
             "the text has a part marked <private>, which is never kept; leave it out",

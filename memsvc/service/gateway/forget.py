@@ -1,4 +1,4 @@
-"""forget: a note, or a passage of it, leaves recall, and what it claimed is rejected."""
+"""forget: a note, or a passage of it, leaves recall or is purged, and what it claimed is rejected."""
 
 import secrets
 from dataclasses import replace
@@ -13,9 +13,9 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
-from memsvc.model.replies import ForgetReply
+from memsvc.model.replies import ForgetReply, Related
 from memsvc.model.requests import CorrectRequest, ForgetRequest
-from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Status
+from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Role, Status
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, limits
@@ -27,10 +27,12 @@ from memsvc.service.gateway.correct import (
     rewrite,
     without_passage,
 )
+from memsvc.service.gateway.derived import derived_from
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.proposing import propose_correction
+from memsvc.service.gateway.purge import may_purge, purge
 from memsvc.service.gateway.scan import Scanner
 
 __all__ = ["forget", "trash_name", "what_is_rejected"]
@@ -39,22 +41,48 @@ __all__ = ["forget", "trash_name", "what_is_rejected"]
 def forget(
     parts: Parts, scanner: Scanner, caller: Caller, request: ForgetRequest
 ) -> tuple[ForgetReply, list[checks.Statement]]:
-    """Retract a note or one passage; the reply, and the claims that are now rejected.
+    """Retract a note or one passage, or purge it; the reply, and the claims that are now rejected.
 
-    A purge from this door is a retraction with a review item: erasing is for a person who reviews.
-    Raises InvalidInput, NotFound, Uneditable, StorageFailed, VaultOffline.
+    Only a reviewer who is a person and confirms it purges, also what is retracted already; from
+    anybody else a purge is a retraction with a review item. Raises InvalidInput, NotFound, Denied,
+    Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
+    erase = request.mode is ForgetMode.PURGE and may_purge(caller)
+    need = Role.REVIEWER if erase else Role.WRITER
     with parts.database.read() as connection:
-        scope, _ = access.note_for(connection, caller, request.id)
-    rules = limits.rules_of(parts, scope.scope.vault)
-    with parts.locked(scope.scope.vault):
-        now_is = current(parts, scanner, caller, request.id)
+        scope, _ = access.note_for(connection, caller, request.id, need=need, gone=erase)
+    vault = scope.scope.vault
+    rules = limits.rules_of(parts, vault)
+    if erase:
+        scanner.scan(vault, force=True)  # a copy that is a note must be known as one
+    with parts.locked(vault):
+        now_is = current(parts, scanner, caller, request.id, need=need, gone=erase)
         with parts.database.read() as connection:
-            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
+            limits.check_budget(connection, parts, rules, caller, vault)
         if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
             return _forget_passage(parts, scanner, now_is, request)
-        return _retract(parts, now_is, request)
+        scanner.require_folder(now_is.vault)
+        derived = _derived(parts, scanner, caller, now_is, request)
+        reply, rejected = (purge if erase else _retract)(parts, now_is, request)
+        return replace(reply, derived=derived), rejected
+
+
+def _derived(
+    parts: Parts, scanner: Scanner, caller: Caller, now_is: Current, request: ForgetRequest
+) -> list[Related]:
+    """The notes whose source this one is, each retracted first if that was asked."""
+    with parts.database.read() as connection:
+        scope = access.reads(connection, caller)
+        found = derived_from(scope, connection, now_is.note, now_is.version)
+    if not request.derived:
+        return found
+    also = replace(
+        request, mode=ForgetMode.RETRACT, reason=request.reason or f"derived from {request.id}"
+    )
+    for one in found:
+        _retract(parts, current(parts, scanner, caller, one.id), also)
+    return [replace(one, how="derived, retracted") for one in found]
 
 
 def _forget_passage(

@@ -19,14 +19,21 @@ from memsvc.ledger.records import VaultRecord
 from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
-from memsvc.model.requests import CorrectRequest, DecisionRequest, ForgetRequest, SaveRequest
+from memsvc.model.replies import CorrectReply, ForgetReply, Json, RestoreReply, SaveReply
+from memsvc.model.requests import (
+    CorrectRequest,
+    DecisionRequest,
+    ForgetRequest,
+    RestoreRequest,
+    SaveRequest,
+)
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
 from memsvc.service.gateway import checks, lifting, rebuild, restated, vaults
 from memsvc.service.gateway.correct import correct
 from memsvc.service.gateway.forget import forget
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.restore import restore
 from memsvc.service.gateway.save import save
 from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
 
@@ -65,9 +72,14 @@ class Gateway:
     def forget(
         self, caller: Caller, request: ForgetRequest
     ) -> tuple[ForgetReply, list[checks.Statement]]:
-        """A note or passage retracted, with the claims it made; see `memsvc.service.gateway.forget`."""
+        """A note or passage retracted or purged, with the claims it made; see `memsvc.service.gateway.forget`."""
         with self._recorded(caller, Action.FORGET, note_id=request.id):
             return forget(self._parts, self.scanner, caller, request)
+
+    def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A retracted or corrected note brought back; see `memsvc.service.gateway.restore`."""
+        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+            return restore(self._parts, self.scanner, caller, request)
 
     def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
         """A rejected claim allowed again, by a reviewer."""

@@ -24,7 +24,13 @@ from memsvc.model.vocabulary import (
 )
 from memsvc.notes.document import Document
 from memsvc.service.gateway import checks, drafts, holding, restated
-from memsvc.service.gateway.indexing import Vectors, document_of, index_version, resolve
+from memsvc.service.gateway.indexing import (
+    HIDDEN_ENDS,
+    Vectors,
+    document_of,
+    index_version,
+    resolve,
+)
 from memsvc.service.gateway.layout import project_after_move, project_of
 from memsvc.service.gateway.parts import Parts
 
@@ -163,7 +169,7 @@ def _move(
     moved = replace(note, path=arrival.path, project=project)
     index.remove_note(connection, note.note_id)
     for version in registry.versions_of(connection, note.note_id):
-        if version.version != note.version and version.end_mode not in ("deleted", "retracted"):
+        if version.version != note.version and version.end_mode not in HIDDEN_ENDS:
             index_version(connection, version, moved)
     return moved
 

@@ -15,7 +15,7 @@ from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, VaultName
-from memsvc.service.gateway.indexing import index_version, passage_vectors
+from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_vectors
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
@@ -23,7 +23,6 @@ __all__ = ["embed_missing", "forget_other_models", "put_all", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
-HIDDEN_ENDS = ("deleted", "retracted")
 
 
 def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -> int:

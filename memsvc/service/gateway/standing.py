@@ -15,7 +15,7 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
-from memsvc.model.vocabulary import Action, Outcome
+from memsvc.model.vocabulary import Action, Outcome, Role
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
@@ -41,18 +41,26 @@ class Current:
     version: VersionRecord
 
 
-def current(parts: Parts, scanner: Scanner, caller: Caller, note_id: str) -> Current:
+def current(
+    parts: Parts,
+    scanner: Scanner,
+    caller: Caller,
+    note_id: str,
+    *,
+    need: Role = Role.WRITER,
+    gone: bool = False,
+) -> Current:
     """The note as its file stands now; the caller holds no lock yet but the vault's.
 
-    Raises NotFound, VaultOffline.
+    With `gone` also a note that was retracted. Raises NotFound, Denied, VaultOffline.
     """
     with parts.database.read() as connection:
-        _, note = access.note_for(connection, caller, note_id)
+        _, note = access.note_for(connection, caller, note_id, need=need, gone=gone)
         vault, root = root_of(connection, note.vault)
     settle(parts, vault)
     scanner.refresh_locked(vault, root, [note.path])
     with parts.database.read() as connection:
-        scope, note = access.note_for(connection, caller, note_id)
+        scope, note = access.note_for(connection, caller, note_id, need=need, gone=gone)
         version = registry.find_version(connection, note.note_id, note.version)
     if version is None:
         raise Uneditable(f"the ledger has no text of {note.path}; run `memsvc doctor`")
