@@ -17,6 +17,9 @@ VERSION = 1
 MANIFEST = "memsvc-export.json"
 """The header's name in a markdown export; its `files` are what the export wrote."""
 
+_BREAKS = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
+"""What some programs take for the end of a line, escaped."""
+
 
 def header(export: Export, *, form: str, history: bool) -> dict[str, Any]:
     """What an export says of itself before its notes."""
@@ -39,7 +42,7 @@ def line_of(note: ExportedNote) -> str:
     data = as_data(note)
     if isinstance(data, dict) and not note.versions:
         data.pop("versions")
-    return json.dumps(data, ensure_ascii=False) + "\n"
+    return json.dumps(data, ensure_ascii=False).translate(_BREAKS) + "\n"
 
 
 def closing(count: int) -> str:

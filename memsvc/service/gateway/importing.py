@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp
-from memsvc.errors import MemsvcError, StorageFailed, VaultOffline
+from memsvc.errors import MemsvcError, OverBudget, StorageFailed, VaultOffline
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
@@ -119,12 +119,22 @@ class ImportRun:
         """Write these records; what became of each, in order.
 
         Raises StorageFailed and VaultOffline when nothing more can be written: the records before
-        are done, these are not. OverBudget is told of the one record that it stopped.
+        are done, these are not. A budget that is used up is told of one record, the last of the
+        answer.
         """
         person = self._scope.caller.principal.kind is PrincipalKind.HUMAN
         if self._rules.write_budget and not person:
-            return [done for one in records for done in self._take_some([one])]
+            return self._take_each(records)
         return [done for some in _apart(records) for done in self._take_some(some)]
+
+    def _take_each(self, records: Sequence[ImportRecord]) -> list[Imported]:
+        """One transaction each, so that every write counts before the next is weighed."""
+        done: list[Imported] = []
+        for one in records:
+            done += self._take_some([one])
+            if done[-1].code == OverBudget.code:
+                break
+        return done
 
     def _take_some(self, records: Sequence[ImportRecord]) -> list[Imported]:
         with self._parts.database.read() as connection:

@@ -53,14 +53,15 @@ def resolve_waiting(connection: Connection, waiting: Iterable[NoteRecord]) -> in
     """
     found_some = 0
     for note in waiting:
+        missed = json.loads(note.unresolved)
+        if not resolve(connection, note.scope, missed, from_path=note.path)[0]:
+            continue
         version = registry.find_version(connection, note.note_id, note.version)
         if version is None:
             continue
         texts = link_texts(document_of(version))
         found, missing = resolve(connection, note.scope, texts, from_path=note.path)
         packed = json.dumps(missing, ensure_ascii=False) if missing else ""
-        if packed == note.unresolved:
-            continue
         targets = dict.fromkeys(key for key in found.values() if key != note.note_id)
         index.set_links(connection, note.note_id, targets)
         ledger.update_note(connection, note.note_id, unresolved=packed)
