@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from memsvc.clock import Clock, stamp
 from memsvc.database import Database
+from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, StorageFailed
 from memsvc.ledger import reader, registry
 from memsvc.ledger.records import NoteRecord, VersionRecord
@@ -58,6 +59,7 @@ class ExchangeDesk:
 
     _clock: Clock
     _database: Database
+    _embedder: LazyEmbedder
     _gateway: Gateway
     _home: Home
 
@@ -106,6 +108,10 @@ class ExchangeDesk:
             caller, project=caller.project, form=form, dry_run=dry_run, propose=propose
         )
         self._gateway.scan(caller.vault, seconds=None)
+        with self._database.read() as connection:
+            guarded = registry.has_tombstones(connection, Scope(caller.vault, caller.project))
+        if guarded:
+            self._embedder.load_now()  # or likely restatements would pass this door
         return run
 
     def keep_apart(self, place: Path, *, argument: str) -> None:

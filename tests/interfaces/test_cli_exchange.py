@@ -126,7 +126,7 @@ def test_a_memory_file_becomes_linked_notes(shell: Shell, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.guarantee("W4")
-@pytest.mark.parametrize(("after", "done"), [(5, 0), (60, 50)])
+@pytest.mark.parametrize(("after", "done"), [(5, 0), (60, 25)])
 def test_a_killed_import_leaves_no_half_note_and_is_repeated_to_the_same_end(
     shell: Shell, tmp_path: Path, after: int, done: int
 ) -> None:

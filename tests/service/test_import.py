@@ -375,6 +375,60 @@ def test_an_id_of_another_scope_is_neither_touched_nor_told(world: World, tmp_pa
     assert world.ids("heron release") == [note.id]
 
 
+def test_what_waited_there_waits_here_and_history_is_for_people(
+    world: World, other: World, tmp_path: Path
+) -> None:
+    old = world.save("Port", "The staging database listens on port 5432.")
+    world.save("Port now", "Staging listens on port 5433.", supersedes=(old.id,))
+    world.write("heron/idea.md", "---\nstatus: proposed\n---\nThe heron should migrate.\n")
+    world.service.scan_all(human())
+    export(world, tmp_path / "all.json", every=True, history=True)
+    other.service.vault_policy(human(), "personal", ["review=agents"])
+    reply = bring(other, tmp_path / "all.json", by=agent())
+    assert counts(reply) == {"proposed": 2, "refused": 1}
+    assert other.ids("staging port") == []
+    other.service.vault_policy(human(), "personal", ["review=none"])
+    reply = bring(other, tmp_path / "all.json")
+    assert counts(reply) == {"created": 1, "unchanged": 2}
+    assert any("history belongs" in str(one) for one in reply["notices"] or [])  # type: ignore[union-attr] # a list
+    kinds = {str(one["kind"]) for one in other.service.reviews(human(), ReviewFilter())}
+    assert kinds == {"proposal"}
+
+
+@pytest.mark.guarantee("C5")
+def test_what_was_purged_neither_leaves_nor_comes_back(world: World, tmp_path: Path) -> None:
+    note = world.save("Door", "The crane code is zanzibar quux 7431.")
+    kept = world.save("Gate", "The crane gate opens at seven each day.")
+    export(world, tmp_path / "before.json")
+    world.forget(note.id, by=human(), mode="purge")
+    assert counts(bring(world, tmp_path / "before.json")) == {"refused": 1, "unchanged": 1}
+    export(world, tmp_path / "after.json", every=True, history=True)
+    assert "zanzibar" in (tmp_path / "before.json").read_text()
+    after = (tmp_path / "after.json").read_text()
+    assert (kept.id in after, "zanzibar" in after) == (True, False)
+    world.service.close()
+    raw = b"".join(path.read_bytes() for path in world.root.rglob("*") if path.is_file())
+    assert (b"opens at seven" in raw, b"zanzibar" in raw) == (True, False)
+
+
+@pytest.mark.slow
+def test_a_likely_restatement_waits_at_this_door_too(tmp_path: Path) -> None:
+    world = World(tmp_path / "home", embedder="packaged")
+    try:
+        note = world.save("Port", "The staging database listens on port 5432.")
+        world.forget(note.id, reason="it was the old cluster")
+        world.restart()
+        folder = tmp_path / "notes"
+        file_of(folder, "a.md", "The staging database is listening on port 5432.\n")
+        file_of(folder, "b.md", "The staging database listens on port 5433.\n")
+        reply = bring(world, folder)
+        assert counts(reply) == {"created": 1, "proposed": 1}
+        (item,) = world.service.reviews(human(), ReviewFilter())
+        assert item["kind"] == "restatement"
+    finally:
+        world.service.close()
+
+
 def test_a_dry_run_tells_the_same_and_changes_nothing(world: World, tmp_path: Path) -> None:
     world.save("Date", "The heron release is on 3 March.")
     folder = tmp_path / "notes"

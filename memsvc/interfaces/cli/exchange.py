@@ -94,17 +94,16 @@ def import_(
     def agreed(question: str) -> None:
         session.confirmed(question, flag=confirm)
 
-    with progress_bar("import") as progress:
-        reply = take_in(
-            session.service(),
-            session.caller(),
-            Path(source),
-            form=form,
-            dry_run=dry_run,
-            propose=propose,
-            agreed=agreed,
-            progress=progress,
-        )
+    reply = take_in(
+        session.service(),
+        session.caller(),
+        Path(source),
+        form=form,
+        dry_run=dry_run,
+        propose=propose,
+        agreed=agreed,
+        bar=lambda: progress_bar("import"),
+    )
     session.show(reply, _told(reply))
     wrong, stopped = problems(reply), str(reply["stopped"])
     if stopped or wrong:

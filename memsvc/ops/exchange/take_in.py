@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memsvc.errors import InvalidInput, MemsvcError, StorageFailed, VaultOffline
+from memsvc.errors import InvalidInput, MemsvcError, OverBudget, StorageFailed, VaultOffline
 from memsvc.model.exchange import (
     Imported,
     ImportOutcome,
@@ -27,6 +28,7 @@ from memsvc.ops.exchange.server_memory import ServerMemorySource
 from memsvc.ops.exchange.sources import Foreign, Source, Unreadable, bad
 from memsvc.service.api import MemoryService
 from memsvc.service.gateway.drafts import ending, instant, text_key
+from memsvc.service.model_desk import vector_notice
 
 if TYPE_CHECKING:
     from memsvc.service.gateway.importing import ImportRun
@@ -45,7 +47,7 @@ _FILES: dict[str, type[JsonSource] | type[ServerMemorySource]] = {
     "json": JsonSource,
     "server-memory": ServerMemorySource,
 }
-_AT_ONCE = 50
+_AT_ONCE = 25
 _PLANNED_AT_ONCE = 500
 _LOOKED_AT = 200
 
@@ -143,11 +145,12 @@ def take_in(
     dry_run: bool = False,
     propose: bool = False,
     agreed: Callable[[str], None] = lambda _: None,
-    progress: Progress | None = None,
+    bar: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
 ) -> dict[str, Json]:
     """Import a store into the caller's scope; what became of its records.
 
     `agreed` is told in a sentence what is about to be written, before anything is; it may raise.
+    `bar` shows the progress from then on.
     Raises InvalidInput, NotFound, Denied, VaultOffline; what stops a run half way is in the reply.
     """
     source = open_source(path, form=form)
@@ -161,24 +164,26 @@ def take_in(
     run.turn_away(unread)
     stopped = ""
     try:
-        for records in _batches(source, run, outlines, report, progress):
-            done = run.take(records)
-            report.add(done)
-            if any(one.code == "over_budget" for one in done):
-                stopped = "the write budget of this hour is used up; repeat the import later"
-                break
+        with bar() as progress:
+            for records in _batches(source, run, outlines, report, progress):
+                done = run.take(records)
+                report.add(done)
+                if any(one.code == OverBudget.code for one in done):
+                    stopped = "the write budget of this hour is used up; repeat the import later"
+                    break
         event = 0 if stopped else run.finish(report.counts)
     except (StorageFailed, VaultOffline) as error:
         stopped, event = error.message, 0
+    notice = vector_notice(service.model_state(caller))
     return {
         "run": run.run_id,
         "format": source.form,
-        "source": path.name,
+        "source": path.expanduser().resolve().name,
         "scope": run.label,
         "dry_run": dry_run,
         "stopped": stopped,
         "records": {one.value: report.counts[one.value] for one in ImportOutcome},
-        "notices": list[Json](source.notices),
+        "notices": [*source.notices, *([notice] if notice and not dry_run else [])],
         "event": event,
         "told": [as_data(one) for one in report.told],
     }
