@@ -161,6 +161,10 @@ def test_the_longest_note_is_the_policys_for_verbs_and_files(world: World) -> No
     (item,) = world.service.reviews(human())
     assert item["detail"]["why"] == "too_long"  # type: ignore[index, call-overload] # JSON
     assert world.ids("osprey dives") == [note.id]
+    file = world.file(note.path)
+    file.write_text(f"{file.read_text()}\nIt dives at noon.\n")
+    assert len(file.read_text()) > 200
+    assert world.ids("osprey dives at noon") == [note.id]
 
 
 def test_private_parts_are_left_out_of_what_is_saved(world: World) -> None:

@@ -19,7 +19,10 @@ from memsvc.ledger.records import VaultRecord
 from memsvc.model.vocabulary import VaultName
 from memsvc.service.home import Home
 
-__all__ = ["Parts", "root_of"]
+__all__ = ["First", "Parts", "root_of"]
+
+First = Callable[[Connection], None]
+"""What a transaction does before anything else."""
 
 LOCK_SECONDS = 60
 

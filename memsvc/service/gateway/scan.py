@@ -375,7 +375,9 @@ class Scanner:
             vectors, model = (
                 vectors_for(self._parts, document.title, document.body) if few else ({}, "")
             )
-            violation = checks.find_violation(document.title, document.content, rules)
+            violation = checks.find_violation(
+                document.title, document.content, rules, size=len(document.body)
+            )
             again = self._restates(vault, path, document) if few else []
             arrivals.append(
                 Arrival(path, document, record, vectors, model, violation, tuple(again))
