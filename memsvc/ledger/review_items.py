@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from memsvc.ledger import tables
 
-__all__ = ["corrections_of", "last_hold"]
+__all__ = ["corrections_of", "last_hold", "restatements_of"]
 
 _ABOUT_TEXT = ("proposal", "correction", "restatement", "withheld", "dispute")
 
@@ -22,6 +22,17 @@ def corrections_of(connection: Connection, note_id: str) -> list[str]:
     )
     found = [row.note_id for row in rows if json.loads(row.detail).get("corrects") == note_id]
     return list(dict.fromkeys(found))
+
+
+def restatements_of(connection: Connection, note_id: str) -> list[str]:
+    """The notes that wait as they probably say again what was rejected of a note; their ids."""
+    table = tables.review_item
+    rows = connection.execute(
+        select(table.c.note_id, table.c.detail)
+        .where(table.c.state == "open", table.c.detail.contains(note_id))
+        .order_by(table.c.review_id)
+    )
+    return [row.note_id for row in rows if json.loads(row.detail).get("rejected_note") == note_id]
 
 
 def last_hold(connection: Connection, note_id: str) -> tuple[str, dict[str, Any]] | None:

@@ -481,6 +481,20 @@ def test_a_purge_leaves_a_text_that_was_approved_beside_the_note(world: World, i
 
 
 @pytest.mark.guarantee("C5")
+def test_a_waiting_text_that_seems_to_say_the_same_is_named(world: World) -> None:
+    note = world.save(TITLE, OLD)
+    world.correct(note, LATER)
+    again = world.save("Gate", "For the quibbrax ferry opens at 6544907213 the vexopluma gate.")
+    assert again.outcome == "proposed"
+    other = world.save("Lantern", NEIGHBOUR)
+    beyond = str(purge(world, note.id).out_of_reach)
+    assert again.id in beyond
+    assert other.id not in beyond
+    (item,) = world.service.reviews(human())
+    assert item["note_id"] == again.id
+
+
+@pytest.mark.guarantee("C5")
 def test_reasons_that_quote_a_purged_note_leave_its_rejections(world: World) -> None:
     note = world.save(TITLE, OLD)
     quoted = world.correct(note, NEW, reason=f"it is not so: {OLD}")

@@ -80,11 +80,14 @@ def _derived(
         found = derived_from(scope, connection, now_is.note, now_is.version)
     if not request.derived:
         return found
+    with parts.database.read() as connection:
+        rules, vault = VaultPolicy.of(now_is.vault.policy), now_is.note.vault
+        limits.check_budget(connection, parts, rules, caller, vault, writes=1 + len(found))
     also = replace(
         request, mode=ForgetMode.RETRACT, reason=request.reason or f"derived from {request.id}"
     )
-    for one in found:
-        _retract(parts, current(parts, scanner, caller, one.id), also)
+    for each in [current(parts, scanner, caller, one.id) for one in found]:  # all or none is Denied
+        _retract(parts, each, also)
     return [replace(one, how="derived, retracted") for one in found]
 
 

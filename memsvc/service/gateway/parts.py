@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -17,6 +17,7 @@ from memsvc.ledger import registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.vocabulary import VaultName
+from memsvc.service.gateway.folders import OwnChanges
 from memsvc.service.home import Home
 
 __all__ = ["First", "Parts", "root_of"]
@@ -37,6 +38,7 @@ class Parts:
     new_id: NewId
     keys: Callable[[], KeyRing]
     embedder: Callable[[], Embedder | None]
+    own_changes: OwnChanges = field(default_factory=OwnChanges)
 
     @contextmanager
     def locked(self, vault: VaultName) -> Iterator[None]:

@@ -43,7 +43,8 @@ _EDITED = "a file was edited meanwhile and kept; see `memsvc review list`"
 class _Plan:
     """What of one note is destroyed: all versions, what they claim, and the files that hold them.
 
-    `quoting` are the reasons on record that quote it.
+    `quoting` are the reasons on record that quote it, `again` the notes that wait for a review as they
+    probably say the same.
     """
 
     now_is: Current
@@ -51,6 +52,7 @@ class _Plan:
     claims: list[checks.Statement]
     copies: Copies
     quoting: list[str]
+    again: list[str]
 
 
 def may_purge(caller: Caller) -> bool:
@@ -142,6 +144,7 @@ def _plan(parts: Parts, now_is: Current, doomed: Sequence[Current]) -> _Plan:
             if one.note_id not in gone
         }
         reasons = registry.reasons_of(connection, note.note_id)
+        again = review_items.restatements_of(connection, note.note_id)
     lines = telling_lines(note, versions)
     copies = find_copies(now_is.root, note, versions, lines=lines, living=living)
     claims: dict[str, checks.Statement] = {}
@@ -152,7 +155,7 @@ def _plan(parts: Parts, now_is: Current, doomed: Sequence[Current]) -> _Plan:
                 if one.kind != "title" or any(char.isdigit() for char in one.normal):
                     claims.setdefault(one.normal, one)
     quoting = [reason for reason in reasons if any(line in reason for line in lines)]
-    return _Plan(now_is, versions, list(claims.values()), copies, quoting)
+    return _Plan(now_is, versions, list(claims.values()), copies, quoting, again)
 
 
 def _beyond(now_is: Current, plans: Sequence[_Plan]) -> list[str]:
@@ -167,6 +170,9 @@ def _beyond(now_is: Current, plans: Sequence[_Plan]) -> list[str]:
     beyond += _named(
         "a file of the vault, no note, that names or quotes it", sorted(files - erased)
     )
+    again = {one for plan in plans for one in plan.again}
+    again -= {str(plan.now_is.note.note_id) for plan in plans}
+    beyond += _named("a note that waits for a review, as it seems to say the same", sorted(again))
     quoting = {reason for plan in plans for reason in plan.quoting}
     if quoting:
         beyond.append(f"reasons in the audit that quote it: {len(quoting)}; events never change")
