@@ -54,25 +54,40 @@ def test_export_and_import_speak_json_and_refuse_in_one_line(shell: Shell, tmp_p
     assert (reply["notes"], reply["scope"]) == (1, "personal/heron")
     assert "--replace" in shell.fails("export", out)
     assert shell.json("export", out, "--replace")["notes"] == 1
+    assert "no notes" in shell.fails("export", out, "--replace", "--project", "heorn")
+    assert len(Path(out).read_text("utf-8").splitlines()) == 3
     piped = shell.run("export", "-")
     assert [json.loads(line).get("title") for line in piped.stdout.splitlines()] == [
         None,
         "Heron date",
         None,
     ]
+
+
+def test_a_folder_is_exported_once_and_imported_where_it_is_wanted(
+    shell: Shell, tmp_path: Path
+) -> None:
+    shell.json("save", "Heron date", "--body", "The heron release is on 12 March.")
     folder = str(tmp_path / "out")
     assert shell.json("export", folder, "--format", "markdown")["notes"] == 1
     assert "not empty" in shell.fails("export", folder, "--format", "markdown")
     assert shell.json("export", folder, "--format", "markdown", "--replace")["notes"] == 1
-    shell.fails("export", str(tmp_path / "x"), "--format", "html")
+    there = ("--project", "osprey")
+    assert shell.json("import", folder, "--confirm", *there)["records"]["created"] == 1
+    assert shell.json("import", folder, "--dry-run")["records"]["unchanged"] == 1
+
+
+def test_what_cannot_be_is_refused_in_one_line(shell: Shell, tmp_path: Path) -> None:
+    shell.json("save", "Heron date", "--body", "The heron release is on 12 March.")
+    out = str(tmp_path / "out.json")
+    shell.fails("export", out, "--format", "html")
     shell.fails("export", "-", "--format", "markdown")
     shell.fails("export", str(tmp_path / "no" / "such" / "x.json"))
     shell.fails("import", str(tmp_path / "no"), "--confirm")
-    shell.fails("import", out, "--format", "obsidian", "--confirm")
     agents = ("--principal", "agent:robin")
-    assert "reviewer" in shell.fails("export", str(tmp_path / "y"), "--all", *agents)
-    assert shell.json("import", out, "--confirm", "--project", "osprey")["records"]["created"] == 1
-    assert shell.json("import", folder, "--dry-run")["records"]["unchanged"] == 1
+    assert "reviewer" in shell.fails("export", out, "--all", *agents)
+    assert shell.json("export", out, *agents)["notes"] == 1
+    shell.fails("import", out, "--format", "obsidian", "--confirm")
 
 
 def test_an_okf_bundle_has_its_links_from_the_top_made_to_work(

@@ -49,6 +49,12 @@ def publish(
     if str(target) != "-":
         service.keep_apart(target, argument="target")
     with service.export(caller, request) as export:
+        if not export.ids:
+            raise InvalidInput(
+                f"{export.scope} has no notes to export; `memsvc stats` counts them, and --project "
+                "names another project",
+                argument="project",
+            )
         head = header(export, form=form, history=request.history)
         write = _write_json if form == "json" else _write_markdown
         done = write(export, target, head, replace=replace, progress=progress)
