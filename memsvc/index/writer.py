@@ -211,6 +211,19 @@ def remove_note(connection: Connection, note_id: str) -> None:
     _remove(connection, entries.c.note_id == note_id)
 
 
+def set_links(connection: Connection, note_id: str, targets: Iterable[str]) -> None:
+    """What the note's latest version links to: ids of notes. Its text stays as it is indexed."""
+    _put_waiting(connection)
+    latest = and_(entries.c.note_id == note_id, entries.c.latest == 1)
+    found = connection.execute(select(entries.c.entry_id).where(latest)).scalars().all()
+    connection.execute(delete(links).where(links.c.entry_id.in_(found)))
+    wanted = dict.fromkeys(targets)
+    rows = [{"entry_id": entry, "target": target} for entry in found for target in wanted]
+    if rows:
+        connection.execute(insert(links), rows)
+    _touch(connection, _keys(connection, latest))
+
+
 def chunks_without_vector(
     connection: Connection, model_id: str, limit: int, after: int = 0
 ) -> list[ChunkText]:

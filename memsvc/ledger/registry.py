@@ -57,7 +57,14 @@ _GONE = tuple(status.value for status in GONE)
 _BATCH = 400
 _WRITES = tuple(
     action.value
-    for action in (Action.SAVE, Action.CORROBORATE, Action.CORRECT, Action.FORGET, Action.PROPOSE)
+    for action in (
+        Action.SAVE,
+        Action.CORROBORATE,
+        Action.CORRECT,
+        Action.FORGET,
+        Action.PROPOSE,
+        Action.IMPORT,
+    )
 )
 
 

@@ -42,6 +42,7 @@ from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.audit import events_of
 from memsvc.service.background import Background
+from memsvc.service.exchange_desk import ExchangeDesk
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.gateway.mending import Answer, not_borne_out
 from memsvc.service.home import Home
@@ -61,7 +62,7 @@ TRIES = 3
 FLUSH_AT = 50
 
 
-class MemoryService(Stewardship, ModelDesk):
+class MemoryService(Stewardship, ModelDesk, ExchangeDesk):
     """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
 
     def __init__(

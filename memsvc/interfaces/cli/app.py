@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from memsvc.interfaces.cli import admin, evaluation, models, notes, serving, vaults
+from memsvc.interfaces.cli import admin, evaluation, exchange, models, notes, serving, vaults
 from memsvc.interfaces.cli.options import global_options
 
 __all__ = ["build", "run"]
@@ -32,6 +32,7 @@ def build() -> typer.Typer:
     vaults.register(app)
     admin.register(app)
     evaluation.register(app)
+    exchange.register(app)
     models.register(app)
     serving.register(app)
     return app

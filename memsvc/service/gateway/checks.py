@@ -16,6 +16,7 @@ from memsvc.notes.private import has_private
 from memsvc.scope.vault_policy import VaultPolicy
 
 __all__ = [
+    "MAX_LINE",
     "PRIVATE",
     "TOO_LONG",
     "Statement",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from memsvc.errors import (
     Denied,
@@ -35,6 +36,9 @@ from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.restore import restore
 from memsvc.service.gateway.save import save
 from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
+
+if TYPE_CHECKING:
+    from memsvc.service.gateway.importing import ImportRun
 
 __all__ = ["Gateway"]
 
@@ -109,6 +113,19 @@ class Gateway:
 
         with self._recorded(caller, Action.CONFIG):
             return forget_anchor(self._parts, caller, place=place)
+
+    def begin_import(
+        self, caller: Caller, *, project: str, form: str, dry_run: bool, propose: bool
+    ) -> "ImportRun":
+        """A run that writes foreign records; see `memsvc.service.gateway.importing`."""
+        from memsvc.service.gateway.importing import ImportRun  # rare
+
+        with self._recorded(caller, Action.IMPORT):
+            with self._parts.database.read() as connection:
+                scope = access.writes(connection, caller, project=project)
+            return ImportRun(
+                self._parts, self.scanner, scope, form=form, dry_run=dry_run, propose=propose
+            )
 
     def scan(
         self,
