@@ -26,6 +26,7 @@ __all__ = [
     "file_states",
     "find_note",
     "find_version",
+    "gone_of",
     "has_tombstones",
     "named",
     "notes_of",
@@ -151,6 +152,17 @@ def notes_of(connection: Connection, vault: VaultName) -> list[NoteRecord]:
         select(table)
         .where(table.c.vault == vault, table.c.status.not_in(_GONE))
         .order_by(table.c.path)
+    )
+    return [_note(row) for row in rows]
+
+
+def gone_of(connection: Connection, vault: VaultName) -> list[NoteRecord]:
+    """All notes of a vault that are gone, by id."""
+    table = tables.note
+    rows = connection.execute(
+        select(table)
+        .where(table.c.vault == vault, table.c.status.in_(_GONE))
+        .order_by(table.c.note_id)
     )
     return [_note(row) for row in rows]
 

@@ -44,6 +44,7 @@ from memsvc.service.audit import events_of
 from memsvc.service.background import Background
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
+from memsvc.service.keeping_desk import KeepingDesk
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
@@ -60,7 +61,7 @@ TRIES = 3
 FLUSH_AT = 50
 
 
-class MemoryService(Stewardship, ModelDesk):
+class MemoryService(Stewardship, ModelDesk, KeepingDesk):
     """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
 
     def __init__(
@@ -88,10 +89,10 @@ class MemoryService(Stewardship, ModelDesk):
 
     # -- life ------------------------------------------------------------------------------
 
-    def ensure_ready(self) -> None:
+    def ensure_ready(self, progress: Progress | None = None) -> None:
         """Make the home, bring its database to this version, and make the first vault.
 
-        Raises Misconfigured, StorageFailed.
+        `progress` is told of an index that has to be made first. Raises Misconfigured, StorageFailed.
         """
         if self._ready:
             return
@@ -108,7 +109,7 @@ class MemoryService(Stewardship, ModelDesk):
             self._make_default()
         if outdated:
             for vault in vaults:
-                self._gateway.fill_index(vault.name)
+                self._gateway.fill_index(vault.name, progress=progress)
         self._ready = True
 
     def _make_default(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from memsvc.errors import (
     Denied,
@@ -35,6 +36,9 @@ from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.restore import restore
 from memsvc.service.gateway.save import save
 from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
+
+if TYPE_CHECKING:
+    from memsvc.service.gateway.backing import Backing
 
 __all__ = ["Gateway"]
 
@@ -76,6 +80,27 @@ class Gateway:
         """A retracted or corrected note brought back; see `memsvc.service.gateway.restore`."""
         with self._recorded(caller, Action.RESTORE, note_id=request.id):
             return restore(self._parts, self.scanner, caller, request)
+
+    @contextmanager
+    def backing_up(self, caller: Caller) -> "Iterator[Backing]":
+        """A backup in the making, its failure on record; see `memsvc.service.gateway.backing`."""
+        from memsvc.service.gateway.backing import Backing  # rare, and pulls the anchors in
+
+        with self._recorded(caller, Action.CONFIG):
+            yield Backing(self._parts, self.scanner, caller)
+
+    def settle_in(
+        self,
+        caller: Caller,
+        *,
+        folders: Mapping[str, str],
+        detail: Mapping[str, Json],
+        reason: str,
+    ) -> int:
+        """A home that was put back from a backup, begun anew; see `settling`."""
+        from memsvc.service.gateway.settling import settle_in  # see backing_up
+
+        return settle_in(self._parts, caller, folders=folders, detail=detail, reason=reason)
 
     def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
         """A rejected claim allowed again, by a reviewer."""
@@ -124,9 +149,9 @@ class Gateway:
         """The whole index made anew; how many notes."""
         return rebuild.rebuild(self._parts, caller, progress=progress)
 
-    def fill_index(self, vault: VaultName) -> int:
+    def fill_index(self, vault: VaultName, *, progress: Progress | None = None) -> int:
         """Index a vault's notes after the index was found empty or outdated."""
-        return rebuild.put_all(self._parts, vault)
+        return rebuild.put_all(self._parts, vault, progress=progress)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
         """Vectors for chunks that have none; how many. Rejected claims get theirs too."""
