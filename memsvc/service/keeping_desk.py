@@ -16,6 +16,7 @@ from memsvc.service.home import Home
 
 if TYPE_CHECKING:
     from memsvc.service.gateway.backing import Backing
+    from memsvc.service.gateway.merging import Merging
 
 __all__ = ["KeepingDesk"]
 
@@ -38,6 +39,14 @@ class KeepingDesk:
         with self._gateway.backing_up(caller) as backing:
             owner(caller)
             yield backing
+
+    @contextmanager
+    def merging(self, caller: Caller) -> "Iterator[Merging]":
+        """A backup of this home being merged into it; one that fails is on record. Raises Denied."""
+        self.ensure_ready()
+        with self._gateway.merging(caller) as merging:
+            owner(caller)
+            yield merging
 
     def settle_in(
         self,

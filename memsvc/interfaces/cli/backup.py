@@ -1,6 +1,7 @@
 """Commands that keep a home safe: backup and restore."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +12,15 @@ from memsvc.interfaces.cli.notes import Confirm, Reason
 from memsvc.interfaces.cli.options import command
 from memsvc.interfaces.cli.progress import progress_bar
 from memsvc.interfaces.cli.session import Session
+from memsvc.interfaces.fence import one_line
 
 if TYPE_CHECKING:
     from memsvc.ops.backup import restoring
     from memsvc.ops.backup.making import BackupReport
+    from memsvc.ops.backup.merging import MergeReport
     from memsvc.ops.backup.restoring import RestoreReport
     from memsvc.service.api import MemoryService
+    from memsvc.service.gateway.catching_up import NotRestored
 
 __all__ = ["register"]
 
@@ -99,15 +103,35 @@ def restore(  # noqa: PLR0913 - a command's options
     ] = "",
     keys: Keys = "",
     passphrase_file: PassphraseFile = "",
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge", help="Bring what this living home's vault lost back into it, nothing else."
+        ),
+    ] = False,
+    only: Annotated[
+        list[str],
+        typer.Option(
+            "--only", metavar="ID|PATH", help="With --merge: these notes or folders; repeatable."
+        ),
+    ] = [],  # noqa: B006 - typer makes a fresh list
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the backup and the places; change nothing.")
     ] = False,
     reason: Reason = "",
     confirm: Confirm = False,
 ) -> None:
-    """Put a home back from a backup: into an empty place, or beside a living one."""
+    """Put a home back from a backup: into an empty place, beside a living one, or merged into it."""
     from memsvc.ops.backup import restoring  # needed here only
 
+    if merge or only:
+        given = (into, beside, folder, keep, ledger, not merge)
+        if any(given):
+            raise InvalidInput(
+                "--merge goes with --only, --vault, --dry-run and --reason only", argument="merge"
+            )
+        _merge(session, archive, tuple(only), reason, dry_run=dry_run, confirm=confirm)
+        return
     home = _path(into) if into else session.settings().home
     if beside and not into:
         raise InvalidInput("--beside needs --into FOLDER: the new home", argument="into")
@@ -130,6 +154,27 @@ def restore(  # noqa: PLR0913 - a command's options
     with progress_bar("restore") as progress:
         report = restoring.restore(request, caller, _open_home, progress=progress)
     session.show(report, _restored(report))
+
+
+def _merge(
+    session: Session,
+    archive: str,
+    only: tuple[str, ...],
+    reason: str,
+    *,
+    dry_run: bool,
+    confirm: bool,
+) -> None:
+    from memsvc.ops.backup.merging import MergeRequest, merge  # see restore
+
+    caller = session.caller()
+    if not dry_run:
+        question = f"Bring back into vault {caller.vault} what it lost since {Path(archive).name}?"
+        caller = session.confirmed(question, flag=confirm)
+    request = MergeRequest(archive=_path(archive), only=only, reason=reason, dry_run=dry_run)
+    with progress_bar("restore") as progress:
+        report = merge(session.service(), caller, request, progress=progress)
+    session.show(report, _merged(report))
 
 
 def _keys(keys: str, passphrase_file: str) -> "restoring.Keys":
@@ -197,26 +242,38 @@ def _made(report: "BackupReport") -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _restored(report: "RestoreReport") -> str:
-    from memsvc.interfaces.fence import one_line  # see admin
+def _merged(report: "MergeReport") -> str:
+    did = "would bring back" if report.dry_run else "brought back"
+    came = f"{report.files} files of notes, {report.notes} deleted notes, {report.attachments} attachments"
+    lines = [
+        f"vault {report.vault}: {did} {came}; as they were: {report.unchanged}",
+        *_not_restored(report.not_restored),
+        *(f"not overwritten: {path}" for path in report.changed_attachments[:_MOST_SHOWN]),
+        *(f"never a note, left out: {path}" for path in report.unknown[:_MOST_SHOWN]),
+    ]
+    return "\n".join(one_line(line) for line in lines)
 
+
+def _not_restored(found: "Sequence[NotRestored]") -> list[str]:
+    lines = [
+        f"not restored: {one.why}, {one.at[:19]}: {one.id} {one.path}"
+        for one in found[:_MOST_SHOWN]
+    ]
+    more = len(found) - _MOST_SHOWN
+    return [*lines, *([f"and {more} more; --json lists them"] if more > 0 else [])]
+
+
+def _restored(report: "RestoreReport") -> str:
     did = "would restore" if report.dry_run else "restored"
     lines = [f"{did} {report.files} files, the ledger up to event {report.seq}: {report.home}"]
     lines += [
         f"vault {one.name}: {one.folder}{', left as it is' if one.kept else ''}"
         for one in report.vaults
     ]
+    lines += _not_restored(report.not_restored)
     lines += [
-        one_line(f"not restored: {one.why} since, {one.at[:19]}: {one.id} {one.path}")
-        for one in report.not_restored[:_MOST_SHOWN]
-    ]
-    lines += [
-        one_line(f"{one['why']}: {one['id']}; see `memsvc review list`")
+        f"{one['why']}: {one['id']}; see `memsvc review list`"
         for one in report.withheld[:_MOST_SHOWN]
     ]
-    more = max(0, len(report.not_restored) - _MOST_SHOWN) + max(
-        0, len(report.withheld) - _MOST_SHOWN
-    )
-    lines += [f"and {more} more; --json lists them"] if more else []
-    lines += [one_line(notice) for notice in report.notices]
-    return "\n".join(lines)
+    lines += report.notices
+    return "\n".join(one_line(line) for line in lines)

@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from memsvc.errors import InvalidInput, StorageFailed
 from memsvc.ops.backup.manifest import ANCHOR, MANIFEST, SEALED, Manifest, Member, damaged, parse
@@ -87,15 +86,18 @@ class Archive:
         except OSError as error:
             raise StorageFailed(f"{target.name} was not written: {error.strerror}") from error
 
-    def read_into(self, member: Member, file: BinaryIO) -> None:
-        """Copy a member's bytes. Raises InvalidInput for bytes that are not the manifest's."""
-        for piece in self._pieces(member):
-            file.write(piece)
+    @staticmethod
+    def is_same(member: Member, path: Path) -> bool:
+        """Whether a file has a member's bytes. Raises OSError."""
+        if path.stat().st_size != member.size:
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == member.sha256
 
     def content(self, member: Member, *, most: int) -> bytes:
-        """The whole of a small member. Raises InvalidInput."""
+        """The whole of a member of at most so many bytes. Raises InvalidInput."""
         if member.size > most:
-            raise damaged("a note in it is larger than a note can be")
+            raise damaged("a file in it is larger than it may be")
         return b"".join(self._pieces(member))
 
     def _pieces(self, member: Member) -> Iterator[bytes]:

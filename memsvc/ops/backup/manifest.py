@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from memsvc.errors import InvalidInput
+from memsvc.ledger.anchor_places import IN_BACKUP
 from memsvc.notes.slugs import RESERVED_NAMES
 from memsvc.scope.names import is_project
 
@@ -32,7 +33,7 @@ MANIFEST = "manifest.json"
 SEALED = "keys.sealed"
 """The secret keys, encrypted; not in the manifest, whose hash the encryption is bound to."""
 LEDGER = "ledger.db"
-ANCHOR = "anchor.jsonl"
+ANCHOR = IN_BACKUP
 HOME_FILES = ("memsvc.toml", "anchors/anchors.jsonl", "anchors/places.json")
 """What of the home itself travels, below `home/`."""
 

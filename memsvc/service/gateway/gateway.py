@@ -39,6 +39,7 @@ from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
 
 if TYPE_CHECKING:
     from memsvc.service.gateway.backing import Backing
+    from memsvc.service.gateway.merging import Merging
 
 __all__ = ["Gateway"]
 
@@ -88,6 +89,19 @@ class Gateway:
 
         with self._recorded(caller, Action.CONFIG):
             yield Backing(self._parts, self.scanner, caller)
+
+    @contextmanager
+    def merging(self, caller: Caller) -> "Iterator[Merging]":
+        """A backup merged into its living home, its failure on record; see `merging`."""
+        from memsvc.service.gateway.merging import Merging  # see backing_up
+
+        with self._recorded(caller, Action.RESTORE):
+            yield Merging(self._parts, self.scanner, caller, self.bring_back)
+
+    def bring_back(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A note whose file was deleted, brought back without lifting any rejection."""
+        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+            return restore(self._parts, self.scanner, caller, request, lift=False)
 
     def settle_in(
         self,

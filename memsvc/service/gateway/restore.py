@@ -53,12 +53,12 @@ class _Return:
 
 
 def restore(
-    parts: Parts, scanner: Scanner, caller: Caller, request: RestoreRequest
+    parts: Parts, scanner: Scanner, caller: Caller, request: RestoreRequest, *, lift: bool = True
 ) -> RestoreReply:
     """Make a version of a note its current text again, as a new version, and its file with it.
 
-    Lifts the rejections that retracting the note made, and those of its own that the text states.
-    A note that stands so already is left alone. Raises Denied (not a person who confirms), NotFound,
+    Lifts the rejections that retracting the note made, and those of its own that the text states;
+    without `lift` what any of these blocks is refused. A note that stands so already is left alone. Raises Denied (not a person who confirms), NotFound,
     InvalidInput (no such text, purged, replaced by a note that stands), the Refused family (also for
     what other notes' rejections block), Uneditable, StorageFailed, VaultOffline.
     """
@@ -75,7 +75,7 @@ def restore(
             return _reply(now_is, wanted, outcome="unchanged", notice="the note stands so already")
         staging = Staging(now_is.root, now_is.vault)
         try:
-            back = _returning(parts, now_is, wanted, status, staging, request)
+            back = _returning(parts, now_is, wanted, status, staging, request, lift=lift)
             with parts.database.write() as connection:
                 seq = _commit(connection, parts, now_is, back, request)
                 staging.record(connection, event_seq=seq, parts=parts)
@@ -177,6 +177,8 @@ def _returning(
     status: Status,
     staging: Staging,
     request: RestoreRequest,
+    *,
+    lift: bool,
 ) -> _Return:
     """Plan the return, with its file change staged. Raises the Refused family, Uneditable."""
     note, now = now_is.note, parts.clock.now()
@@ -186,7 +188,7 @@ def _returning(
     statements += checks.sourced(document.source)
     with parts.database.read() as connection:
         path = _free_path(connection, now_is) if note.gone else note.path
-        lifted = _own_rejections(connection, parts, now_is, statements)
+        lifted = _own_rejections(connection, parts, now_is, statements) if lift else []
     number = note.version + 1
     content, content_hash = _file(now_is, wanted, document, staging, path, status, now)
     read = document_of(replace(wanted, content=content))
