@@ -276,6 +276,7 @@ def _stage(
 ) -> _Done:
     """Everything as it is to be, in the stages; every check is done in here."""
     home = stages[""].files
+    home.chmod(0o700)
     roots = _unpack(archive, places, stages, home, progress)
     verdict = _ledger(archive, home)
     _write_keys(home, secrets)

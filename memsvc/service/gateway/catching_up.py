@@ -197,8 +197,8 @@ def _write_all(
     notices = [f"vault {vault}: {written} notes written from the ledger"] if written else []
     if inexact:
         notices.append(
-            f"vault {vault}: {inexact} notes are not in the ledger byte for byte and stay as the "
-            "backup has them, if it does"
+            f"vault {vault}: {inexact} notes are not in the ledger byte for byte: they are as the "
+            "backup has them, or as they were read"
         )
     return notices
 
@@ -208,14 +208,15 @@ def _write(path: Path, version: VersionRecord) -> str:
     if present == version.content_hash:
         return "same"
     data = version.content.encode("utf-8", "surrogatepass")
-    if sha(data) != version.content_hash:
+    exact = sha(data) == version.content_hash
+    if not exact and (present or not data):
         return "inexact"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
         raise StorageFailed(f"{path.name} was not written: {error.strerror}") from error
-    return "written"
+    return "written" if exact else "inexact"
 
 
 def _place(root: Path, path: str) -> Path | None:
