@@ -222,15 +222,20 @@ def _alone(backing: Backing) -> Iterator[None]:
 
 def _clear(request: BackupRequest) -> None:
     """Remove what a run that was cut off left beside the target, and keys that it put in place."""
-    target = request.target
-    stale = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{12}}\.memsvc-tmp\Z")
+    for work in _stale(request.target):
+        if request.keys is not None and _orphaned(work / _ARCHIVE, request.keys):
+            request.keys.unlink(missing_ok=True)
+        shutil.rmtree(work, ignore_errors=True)
+    if request.keys is not None:
+        for fresh in _stale(request.keys):
+            fresh.unlink(missing_ok=True)
+
+
+def _stale(target: Path) -> list[Path]:
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{12}}\.memsvc-tmp\Z")
     if not target.parent.is_dir():
-        return
-    for path in list(target.parent.iterdir()):
-        if stale.match(path.name):
-            if request.keys is not None and _orphaned(path / _ARCHIVE, request.keys):
-                request.keys.unlink(missing_ok=True)
-            shutil.rmtree(path, ignore_errors=True)
+        return []
+    return [path for path in target.parent.iterdir() if pattern.match(path.name)]
 
 
 def _orphaned(archive: Path, keys: Path) -> bool:
