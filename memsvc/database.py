@@ -7,10 +7,10 @@ never cross a fork: a child gets a fresh pool.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -19,11 +19,12 @@ from sqlalchemy.pool import QueuePool
 
 from memsvc.errors import Misconfigured, StorageFailed
 
-__all__ = ["Database", "Snapshot", "table_exists"]
+__all__ = ["Database", "Snapshot", "in_batches", "table_exists"]
 
 BUSY_SECONDS = 60
 PAGES_AT_ONCE = 4_096
 REWRITE_SECONDS = 10
+_Item = TypeVar("_Item")
 
 
 class Database:
@@ -218,3 +219,8 @@ def table_exists(connection: Connection, name: str) -> bool:
         text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"), {"name": name}
     )
     return found.first() is not None
+
+
+def in_batches(items: Sequence[_Item], size: int = 500) -> list[Sequence[_Item]]:
+    """The items in order, so many at a time as one statement may well name."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

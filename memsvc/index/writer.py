@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
+from memsvc.database import in_batches
 from memsvc.index.analyse import document_terms
 from memsvc.index.chunks import Chunk, chunk, embed_text
 from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
@@ -55,9 +56,7 @@ __all__ = [
     "put_later",
     "put_vectors",
     "remove_note",
-    "remove_version",
     "scrub",
-    "set_links",
     "tidy",
     "together",
     "untidy",
@@ -209,24 +208,7 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
 def remove_note(connection: Connection, note_id: str) -> None:
     """Take every version of a note out."""
     _put_waiting(connection)
-    _touch(connection, _remove(connection, entries.c.note_id == note_id))
-
-
-def remove_version(connection: Connection, note_id: str, version: int) -> None:
-    """Take one version of a note out."""
-    _put_waiting(connection)
-    _touch(connection, _remove(connection, _is_version(note_id, version)))
-
-
-def set_links(connection: Connection, note_id: str, targets: Iterable[str]) -> None:
-    """What the note's latest version links to: ids of notes."""
-    _put_waiting(connection)
-    condition = (entries.c.note_id == note_id) & (entries.c.latest == 1)
-    wanted = tuple(targets)
-    for entry_id in connection.execute(select(entries.c.entry_id).where(condition)).scalars().all():
-        connection.execute(delete(links).where(links.c.entry_id == entry_id))
-        _link(connection, entry_id, wanted)
-    _touch(connection, _keys(connection, condition))
+    _remove(connection, entries.c.note_id == note_id)
 
 
 def chunks_without_vector(
@@ -288,7 +270,8 @@ def _touch(connection: Connection, keys: Iterable[str]) -> None:
         )
 
 
-def _remove(connection: Connection, condition: ColumnElement[bool]) -> list[str]:
+def _remove(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Take versions out, and tell the scopes that they leave: they may come back in another."""
     found = connection.execute(
         select(entries.c.entry_id, entries.c.scope_key).where(condition)
     ).all()
@@ -301,7 +284,7 @@ def _remove(connection: Connection, condition: ColumnElement[bool]) -> list[str]
         connection.execute(delete(chunks).where(chunks.c.entry_id == row.entry_id))
         connection.execute(delete(links).where(links.c.entry_id == row.entry_id))
         connection.execute(delete(entries).where(entries.c.entry_id == row.entry_id))
-    return [row.scope_key for row in found]
+    _touch(connection, [row.scope_key for row in found])
 
 
 def _next_change(connection: Connection) -> int:
@@ -331,11 +314,9 @@ def _clear(connection: Connection, puts: Sequence[IndexEntry]) -> dict[str, Know
     ids = list({entry.note_id for entry in puts})
     there: dict[str, Known] = {}
     versions: set[tuple[str, int]] = set()
-    for start in range(0, len(ids), 500):
+    for some in in_batches(ids):
         rows = connection.execute(
-            select(entries.c.note_id, entries.c.version).where(
-                entries.c.note_id.in_(ids[start : start + 500])
-            )
+            select(entries.c.note_id, entries.c.version).where(entries.c.note_id.in_(some))
         )
         versions.update((row.note_id, row.version) for row in rows)
     for note_id in sorted({note_id for note_id, _ in versions}):
@@ -446,9 +427,3 @@ def _give_vectors(
     share(connection, named)
     for model_id, vectors in fresh.items():
         add_vectors(connection, model_id, list(vectors), list(vectors.values()))
-
-
-def _link(connection: Connection, entry_id: int, targets: Iterable[str]) -> None:
-    rows = [{"entry_id": entry_id, "target": target} for target in dict.fromkeys(targets)]
-    if rows:
-        connection.execute(insert(links), rows)

@@ -109,6 +109,8 @@ def render_forget(reply: ForgetReply) -> str:
         lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
     if reply.erased:
         lines.append(f"removed for good: {_counted(reply.erased, 'file')}")
+    if reply.also_purged:
+        lines.append(f"purged too, as proposed for it: {', '.join(reply.also_purged)}")
     lines += _related("other notes that state the same:", reply.also_stated_in)
     too = any(one.how.endswith("retracted") for one in reply.derived)
     heading = "retracted too, as derived from it:" if too else "notes whose source it is:"
@@ -134,7 +136,8 @@ def render_restore(reply: RestoreReply) -> str:
 def render_note(note: NoteView) -> str:
     """A whole note with its provenance, fenced as data; a long body is cut, and says so."""
     facts = [
-        f"title: {_field(note.title)}",
+        *_optional("withheld", note.withheld),
+        *_optional("title", note.title),
         " · ".join(
             (note.kind, note.status, note.trust, "current" if note.current else "not current")
         ),

@@ -38,6 +38,7 @@ __all__ = [
     "drop_file_states",
     "drop_operation",
     "end_version",
+    "forget_reasons",
     "lift_tombstone",
     "purge_note",
     "remember_reply",
@@ -228,7 +229,7 @@ def decide_review(
 def purge_note(connection: Connection, note_id: str, *, at: datetime) -> None:
     """Take every text of a note out of the tables: versions, names, paths, what waits, kept replies.
 
-    Ids, hashes, windows and who did what stay.
+    Ids, hashes, windows, who did what and what was decided stay.
     """
     now = stamp(at)
     version, review = tables.note_version, tables.review_item
@@ -257,8 +258,27 @@ def purge_note(connection: Connection, note_id: str, *, at: datetime) -> None:
     for table in (tables.note_name, tables.file_state):
         connection.execute(delete(table).where(table.c.note_id == note_id))
     close_reviews(connection, note_id, at=at, state="purged")
-    connection.execute(update(review).where(review.c.note_id == note_id).values(detail="{}"))
+    items = connection.execute(
+        select(review.c.review_id, review.c.detail).where(review.c.note_id == note_id)
+    )
+    for item in items.all():
+        kept = {key: value for key, value in json.loads(item.detail).items() if key == "decision"}
+        connection.execute(
+            update(review)
+            .where(review.c.review_id == item.review_id)
+            .values(detail=json.dumps(kept, ensure_ascii=False))
+        )
     _forget_replies(connection, note_id)
+
+
+def forget_reasons(connection: Connection, note_id: str, reasons: Iterable[str]) -> None:
+    """Take these reasons out of the tombstones of a note's claims."""
+    table = tables.tombstone
+    connection.execute(
+        update(table)
+        .where(table.c.note_id == note_id, table.c.reason.in_(list(reasons)))
+        .values(reason="")
+    )
 
 
 def _forget_replies(connection: Connection, note_id: str) -> None:

@@ -81,7 +81,8 @@ class ForgetReply:
     """`outcome` is retracted, passage_removed or purged; `trash` is where the file went, in the vault.
 
     `derived` are notes whose source the note is, whether or not they were retracted too. Of a purge,
-    `erased` counts the files that were removed and `out_of_reach` says where the text may still be.
+    `erased` counts the files that were removed, `also_purged` are notes that had been proposed as its
+    new text, and `out_of_reach` says where the text may still be.
     """
 
     outcome: str
@@ -95,6 +96,7 @@ class ForgetReply:
     also_stated_in: list[Related] = field(default_factory=list)
     derived: list[Related] = field(default_factory=list)
     erased: int = 0
+    also_purged: list[str] = field(default_factory=list)
     out_of_reach: list[str] = field(default_factory=list)
     notice: str = ""
 
@@ -208,7 +210,8 @@ class VersionView:
 class NoteView:
     """A whole note with provenance, links in and out, and its versions.
 
-    `body` is the text from character `offset` on, of `length` in all.
+    `body` is the text from character `offset` on, of `length` in all. With `withheld`, which says why,
+    there is no title, text, source or tag: the caller may not see what was rejected.
     """
 
     id: str
@@ -238,6 +241,7 @@ class NoteView:
     current: bool = True
     corroborated: int = 0
     problem: str = ""
+    withheld: str = ""
     links_out: list[Related] = field(default_factory=list)
     links_in: list[Related] = field(default_factory=list)
     versions: list[VersionView] = field(default_factory=list)

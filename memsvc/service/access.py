@@ -20,6 +20,7 @@ __all__ = [
     "readable_note",
     "reads",
     "records",
+    "reviews_in",
     "vault_of",
     "writable",
     "writes",
@@ -93,6 +94,12 @@ def writable(connection: Connection, caller: Caller) -> list[Scope]:
     """The scopes that the caller may write to."""
     grants = _grants(connection, caller)
     return [grant.scope for grant in grants if grant.role.rank >= Role.WRITER.rank]
+
+
+def reviews_in(connection: Connection, caller: Caller, scope: Scope) -> bool:
+    """Whether the caller has the reviewer role in a scope."""
+    grants = _grants(connection, caller)
+    return any(one.scope == scope and one.role.rank >= Role.REVIEWER.rank for one in grants)
 
 
 def readable_note(

@@ -7,6 +7,7 @@ import pytest
 from tests.interfaces.test_cli import Shell
 from tests.invariants.traces import holding
 
+MALLORY = ("--principal", "agent:mallory")
 PORT = "The zorblatt port is 6544."
 
 
@@ -54,3 +55,44 @@ def test_a_purge_by_an_agent_waits_and_one_by_a_person_is_done(shell: Shell) -> 
     assert shell.json("review", "list") == []
     assert "rejected" in shell.fails("save", "Again", "--body", PORT)
     assert holding(shell.home, b"rblatt") == []
+
+
+def asked(shell: Shell) -> tuple[str, str]:
+    """A note that an agent asks to purge, and the item that says so."""
+    saved = shell.json("save", "Port", "--body", PORT)
+    shell.json("forget", saved["id"], "--mode", "purge", "--confirm", *MALLORY)
+    (item,) = shell.json("review", "list")
+    assert item["kind"] == "purge_request"
+    return str(saved["id"]), str(item["review_id"])
+
+
+@pytest.mark.guarantee("C5")
+def test_a_request_to_purge_is_approved_by_a_person_who_confirms(shell: Shell) -> None:
+    note, item = asked(shell)
+    assert "mallory" in shell.run("review", "show", item).stdout
+    assert "--confirm" in shell.fails("review", "approve", item)
+    assert "person" in shell.fails("review", "approve", item, "--confirm", *MALLORY)
+    assert holding(shell.home, b"rblatt")
+    done = shell.run("review", "approve", item, "--confirm")
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in (f"purged: note {note}", "out of reach", "backups"):
+        assert line in done.stdout
+    assert holding(shell.home, b"rblatt") == []
+    assert shell.json("review", "list") == []
+    assert "rejected" in shell.fails("save", "Again", "--body", PORT)
+
+
+@pytest.mark.guarantee("C6")
+def test_a_request_to_purge_is_rejected_and_the_note_comes_back_or_not(shell: Shell) -> None:
+    note, item = asked(shell)
+    assert "--confirm" in shell.fails("review", "reject", item)
+    assert shell.json("recall", "zorblatt port")["count"] == 0
+    reply = shell.json("review", "reject", item, "--confirm", "--reason", "still needed")
+    assert (reply["outcome"], reply["restored"]["id"]) == ("rejected", note)
+    assert shell.json("recall", "zorblatt port")["hits"][0]["text"] == PORT
+    shell.json("forget", note, "--mode", "purge", "--confirm", *MALLORY)
+    (again,) = shell.json("review", "list")
+    told = shell.run("review", "reject", again["review_id"], "--disposition", "reject-both")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert shell.json("recall", "zorblatt port")["count"] == 0
+    assert shell.json("review", "list") == []

@@ -20,7 +20,15 @@ from memsvc.errors import InvalidInput, NotFound, RejectedClaim, StorageFailed
 from memsvc.index.values import PassageVector
 from memsvc.index.vectorstore import put_vectors
 from memsvc.model.replies import ForgetReply, SaveReply
-from memsvc.model.requests import AuditRequest, ReadRequest, RestoreRequest, TextHistoryRequest
+from memsvc.model.requests import (
+    AuditRequest,
+    DecisionRequest,
+    ReadRequest,
+    RestoreRequest,
+    ReviewFilter,
+    TextHistoryRequest,
+)
+from memsvc.model.vocabulary import Disposition
 from memsvc.notes.document import read_document
 from memsvc.ops.evaluation.build import build_gold
 from memsvc.ops.evaluation.store import EvalStore
@@ -29,6 +37,7 @@ from memsvc.settings import Settings
 from tests.e2e.test_crash import steps
 from tests.fakes import FakeEmbedder
 from tests.invariants.traces import holding, where
+from tests.service.interrupted import cut_off
 from tests.service.world import World, agent, human
 
 TITLE = "Zyqortle harbour"
@@ -52,13 +61,18 @@ WORDS = (
 NUMBERS = [b"6544907213", b"5433907218"]
 """Long ones: a few digits occur in any hash."""
 NEEDLES = [one[2:].encode() for one in WORDS] + NUMBERS
+REVIEWED = ("brindlefex", "ossamquill", "trovendrake", "wimblestrop", "yandlecroft", "karvosten")
+"""Words of what waited for a person, was applied, rejected, clashed, was rejected as wrong."""
+MORE = [one[2:].encode() for one in REVIEWED]
+MODEL = "all-MiniLM-L6-v2@fake"
+"""By this name rejected claims are read as vectors, too."""
 
 
 class Modelled(World):
     """A world whose model is quick and always there."""
 
     def open(self) -> MemoryService:
-        lazy = LazyEmbedder.of(FakeEmbedder())
+        lazy = LazyEmbedder.of(FakeEmbedder(MODEL))
         service = open_service(Settings(home=self.root / "home"), embedder=lazy)
         service.ensure_ready()
         return service
@@ -108,6 +122,47 @@ def lived(world: World) -> SaveReply:
     return note
 
 
+def decided(world: World, note_id: str, how: str) -> None:
+    """What is proposed for the note, decided."""
+    rows = world.service.reviews(human(), ReviewFilter(kind="correction"))
+    (item,) = (str(row["review_id"]) for row in rows if note_id in str(row["detail"]))
+    world.service.decide(human(), DecisionRequest(id=item, disposition=Disposition(how)))
+
+
+def reviewed(world: World, note_id: str) -> None:
+    """What a reviewer sees of a note: texts that wait, were applied, were rejected, and a conflict."""
+    view = world.service.read(human(), ReadRequest(id=note_id))
+    world.correct(view, f"{view.body}\nThe karvosten is red at 7 bells.\n", "amend")  # type: ignore[arg-type] # has both
+    view = world.service.read(human(), ReadRequest(id=note_id))
+    world.correct(view, view.body.replace("is red", "is blue"))  # type: ignore[arg-type] # has both
+    world.save("Tea", "Tea is at four, as ever.")
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    for word, how in (("ossamquill", "keep-new"), ("trovendrake", "keep-old"), ("brindlefex", "")):
+        view = world.service.read(human(), ReadRequest(id=note_id))
+        body = f"{view.body}\nThe {word} is fed at dawn.\n"
+        reply = world.correct(view, body, "changed", title=f"Of {word}")  # type: ignore[arg-type] # has both
+        assert reply.outcome == "proposed"
+        if how:
+            decided(world, note_id, how)
+    world.service.vault_policy(human(), "personal", ["review="])
+    view = world.service.read(human(), ReadRequest(id=note_id))
+    cut_off(world, note_id, view.title, f"{view.body}\nThe wimblestrop hums.\n")
+    file = world.file(view.path)
+    file.write_text(f"{file.read_text('utf-8')}\nThe yandlecroft sings.\n", "utf-8")
+    kinds = [one["kind"] for one in world.service.reviews(human())]
+    assert sorted(str(one) for one in kinds) == ["conflict", "correction"]
+
+
+def rejection_traces(world: World, note_id: str) -> list[bytes]:
+    """Pieces of the vectors of what was rejected of the note, as they lie in the database."""
+    raw = sqlite3.connect(world.root / "home" / "memsvc.db")
+    rows = raw.execute(
+        "SELECT vector FROM index_rejection WHERE note_id = ?", (note_id,)
+    ).fetchall()
+    raw.close()
+    return [row[0][:64] for row in rows if row[0]]
+
+
 def vector_traces(world: World, note_id: str) -> list[bytes]:
     """Pieces of the note's vectors, and of what is kept of its words' vectors, as they lie on disk."""
     raw = sqlite3.connect(world.root / "home" / "memsvc.db")
@@ -148,21 +203,28 @@ def test_a_purge_leaves_no_byte_of_the_note(world: World, first: str) -> None:
     assert any("conflict" in one for one in before)
     assert any("memsvc-tmp" in one for one in before)
     assert set().union(*before.values()) == set(NEEDLES)
+    reviewed(world, note.id)
+    before = where(world.root, MORE)
+    assert set().union(*before.values()) == set(MORE)
+    traces = [*vector_traces(world, note.id), *(rejections := rejection_traces(world, note.id))]
+    assert rejections
     for trace in traces:
         assert holding(world.root, trace)
     if first:
         world.forget(note.id, mode=first)
-    files = sum(1 for name in where(world.root, NEEDLES) if name.startswith("home/personal/"))
+    needles = NEEDLES + MORE
+    files = sum(1 for name in where(world.root, needles) if name.startswith("home/personal/"))
     reply = purge(world, note.id)
     assert (reply.outcome, reply.notice) == ("purged", "")
     assert reply.erased == files
-    assert where(world.root, NEEDLES) == {}
+    assert len(reply.also_purged) == 3
+    assert where(world.root, needles) == {}
     for trace in traces:
         assert holding(world.root, trace) == []
     assert world.service.reviews(human()) == []
     world.restart()
     world.service.reindex(human())
-    assert where(world.root, NEEDLES) == {}
+    assert where(world.root, needles) == {}
     assert holding(world.root, b"marsh lantern")
     (hit,) = world.hits("who lights the marsh lantern", k=1)
     assert hit.text == NEIGHBOUR
@@ -288,7 +350,7 @@ def test_what_a_failed_transaction_left_among_the_vectors_is_erased_too(world: W
     def fail() -> None:
         with home.write() as connection:
             (chunk_id,) = connection.exec_driver_sql("SELECT min(chunk_id) FROM index_chunk").one()
-            put_vectors(connection, "fake@1", [chunk_id], [PassageVector(vector, b"")])
+            put_vectors(connection, MODEL, [chunk_id], [PassageVector(vector, b"")])
             raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011 - the one that is raised above
@@ -389,3 +451,57 @@ def test_what_was_purged_cannot_be_restored_and_a_second_purge_changes_nothing_e
     assert (again.outcome, again.erased, again.tombstones) == ("purged", 0, 0)
     assert world.ids("marsh lantern") == [kept.id]
     assert world.save(TITLE, "Another harbour altogether, with 7 piers.", idempotency_key="k9").id
+
+
+@pytest.mark.guarantee("C5")
+@pytest.mark.parametrize("item", ["brindlefex", "purge_request"])
+def test_a_purge_leaves_a_text_that_was_approved_beside_the_note(world: World, item: str) -> None:
+    note = lived(world)
+    reviewed(world, note.id)
+    rows = world.service.reviews(human(), ReviewFilter(kind="correction"))
+    keep = DecisionRequest(id=str(rows[0]["review_id"]), disposition=Disposition.KEEP_BOTH)
+    reply = world.service.decide(human(), keep)
+    if item == "purge_request":
+        world.forget(note.id, mode="purge")
+        (row,) = world.service.reviews(human(), ReviewFilter(kind="purge_request"))
+        wish = DecisionRequest(id=str(row["review_id"]), disposition=Disposition.KEEP_NEW)
+        report = world.service.decide(human(), wish)["purge"]
+        assert isinstance(report, dict)
+        purged, beyond = report["also_purged"], report["out_of_reach"]
+    else:
+        done = purge(world, note.id)
+        purged, beyond = list(done.also_purged), list(done.out_of_reach)
+    assert isinstance(purged, list)
+    assert len(purged) == 2
+    assert str(reply["path"]) in str(beyond)
+    assert where(world.root, [b"ovendrake", b"mblestrop", b"ndlecroft"]) == {}
+    left = where(world.root, [b"indlefex"])
+    assert f"home/personal/{reply['path']}" in left
+    assert world.ids("who feeds the brindlefex at dawn", k=1) == [reply["id"]]
+
+
+@pytest.mark.guarantee("C5")
+def test_a_waiting_text_that_seems_to_say_the_same_is_named(world: World) -> None:
+    note = world.save(TITLE, OLD)
+    world.correct(note, LATER)
+    again = world.save("Gate", "For the quibbrax ferry opens at 6544907213 the vexopluma gate.")
+    assert again.outcome == "proposed"
+    other = world.save("Lantern", NEIGHBOUR)
+    beyond = str(purge(world, note.id).out_of_reach)
+    assert again.id in beyond
+    assert other.id not in beyond
+    (item,) = world.service.reviews(human())
+    assert item["note_id"] == again.id
+
+
+@pytest.mark.guarantee("C5")
+def test_reasons_that_quote_a_purged_note_leave_its_rejections(world: World) -> None:
+    note = world.save(TITLE, OLD)
+    quoted = world.correct(note, NEW, reason=f"it is not so: {OLD}")
+    world.correct(quoted, LATER, reason="the council voted")
+    reasons = {str(one["reason"]) for one in world.service.tombstones(human())}
+    assert reasons == {f"it is not so: {OLD}", "the council voted"}
+    reply = purge(world, note.id)
+    assert any("reasons" in one for one in reply.out_of_reach)
+    reasons = {str(one["reason"]) for one in world.service.tombstones(human())}
+    assert reasons == {"", "the council voted"}

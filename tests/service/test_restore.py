@@ -15,7 +15,8 @@ from memsvc.errors import (
 )
 from memsvc.model.identity import Caller
 from memsvc.model.replies import RestoreReply
-from memsvc.model.requests import AuditRequest, ReadRequest, RestoreRequest
+from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest, RestoreRequest
+from memsvc.model.vocabulary import Disposition
 from tests.e2e.test_crash import steps
 from tests.service.world import World, agent, human
 
@@ -291,6 +292,80 @@ def test_a_secret_does_not_come_back(world: World) -> None:
         restore(world, str(item["note_id"]))
     assert not file.exists()
     assert world.ids("heron key") == []
+
+
+@pytest.mark.guarantee("W1")
+def test_what_the_policy_forbids_by_now_does_not_come_back(world: World) -> None:
+    secret = "AKIA" + "Q3ZLN7XW5RT2VB6M"
+    private = "<private>The osprey key is under the mat.</private>"
+    world.service.vault_policy(human(), "personal", ["secrets=off"])
+    key = world.save("Key", f"The heron key is {secret}.")
+    long = world.save("Long", f"{OLD}\n\n" + "The heron rests. " * 20)
+    for note in (key, long):
+        world.forget(note.id)
+    world.service.vault_policy(human(), "personal", ["secrets=on", "max_note=100"])
+    with pytest.raises(SecretFound):
+        restore(world, key.id)
+    with pytest.raises(InvalidInput, match="max_note"):
+        restore(world, long.id)
+    world.write("heron/hand.md", f"# Hand\n\n{private}\n")
+    world.ids("osprey key")
+    (item,) = world.service.reviews(human())
+    world.file("heron/hand.md").unlink()
+    assert world.ids("osprey key") == []
+    with pytest.raises(InvalidInput, match="private"):
+        restore(world, str(item["note_id"]))
+    assert {one.name for one in world.file("heron").glob("*.md")} == set()
+    world.service.vault_policy(human(), "personal", ["secrets=off", "max_note="])
+    for note in (key, long):
+        assert restore(world, note.id).outcome == "restored"
+    assert set(world.ids("heron key deploy port")) == {key.id, long.id}
+
+
+def test_a_reviewer_who_brings_a_note_back_waits_for_no_other(world: World) -> None:
+    note = world.save("Port", OLD)
+    world.forget(note.id)
+    world.service.vault_policy(human(), "personal", ["review=all"])
+    assert world.save("Other", NEW).outcome == "proposed"
+    assert restore(world, note.id).notice == ""
+    assert texts(world) == [OLD]
+
+
+@pytest.mark.guarantee("W1")
+def test_what_nobody_approved_waits_again_when_it_comes_back(world: World) -> None:
+    first = world.save("Port", OLD)
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    proposal = world.correct(first, NEW, "changed")
+    (before,) = world.service.reviews(human())
+    note_id = str(before["note_id"])
+    world.forget(note_id)
+    assert world.service.reviews(human()) == []
+    reply = restore(world, note_id)
+    assert "waits for a review" in reply.notice
+    assert texts(world) == [OLD]
+    (after,) = world.service.reviews(human())
+    assert (after["kind"], after["note_id"]) == ("correction", note_id)
+    assert after["review_id"] != before["review_id"]
+    file = world.file(reply.path)
+    file.write_text(file.read_text("utf-8").replace("status: proposed", "status: active"), "utf-8")
+    assert texts(world) == [OLD]
+    (item,) = world.service.reviews(human())
+    request = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_NEW)
+    world.service.decide(human(), request)
+    assert texts(world) == [NEW]
+    assert world.ids("heron deploy port") == [proposal.id]
+
+
+def test_a_rejected_proposal_that_a_reviewer_brings_back_stands(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    note = world.save("Port", OLD)
+    (item,) = world.service.reviews(human())
+    request = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_OLD)
+    world.service.decide(human(), request)
+    assert texts(world) == []
+    assert restore(world, note.id).lifted == 1
+    assert texts(world) == [OLD]
+    assert world.service.reviews(human()) == []
 
 
 def test_a_file_put_back_by_hand_waits_until_a_person_restores_it(world: World) -> None:

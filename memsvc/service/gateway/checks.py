@@ -82,6 +82,10 @@ def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> Non
 
 def refuse_violation(problem: str) -> None:
     """Raise InvalidInput, RecalledText or SecretFound for what `find_violation` found, if anything."""
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than the vault's policy allows (max_note)", argument="body"
+        )
     if problem == PRIVATE:
         raise InvalidInput(
             "the text has a part marked <private>, which is never kept; leave it out",
@@ -116,10 +120,13 @@ def check_lines(rules: VaultPolicy = _DEFAULT, /, **lines: str | Sequence[str]) 
                 raise SecretFound(f"{name} holds a secret (rule: {rule}); leave it out", rule=rule)
 
 
-def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
+def find_violation(
+    title: str, body: str, rules: VaultPolicy = _DEFAULT, *, size: int | None = None
+) -> str:
     """The policy that a text breaks: `recalled_text`, `private_block`, `too_long`, the name of a
-    rule for secrets, or nothing.
+    rule for secrets, or nothing. `size` is the note's, where `body` is a whole file's text.
     """
+    length = len(body) if size is None else size
     if "<" in body or "＜" in body:
         visible = "".join(
             char
@@ -130,7 +137,7 @@ def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
             return "recalled_text"
     if has_private(title) or has_private(body):
         return PRIVATE
-    if len(body) > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
+    if length > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
         return TOO_LONG
     return (_secret(title) or _secret(body)) if rules.secrets else ""
 

@@ -1,6 +1,7 @@
 """forget: a note, or a passage of it, leaves recall or is purged, and what it claimed is rejected."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.proposing import propose_correction
 from memsvc.service.gateway.purge import may_purge, purge
 from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.standing import wordings_of
+from memsvc.service.gateway.wordings import Wording
 
 __all__ = ["forget", "trash_name", "what_is_rejected"]
 
@@ -77,11 +80,14 @@ def _derived(
         found = derived_from(scope, connection, now_is.note, now_is.version)
     if not request.derived:
         return found
+    with parts.database.read() as connection:
+        rules, vault = VaultPolicy.of(now_is.vault.policy), now_is.note.vault
+        limits.check_budget(connection, parts, rules, caller, vault, writes=1 + len(found))
     also = replace(
         request, mode=ForgetMode.RETRACT, reason=request.reason or f"derived from {request.id}"
     )
-    for one in found:
-        _retract(parts, current(parts, scanner, caller, one.id), also)
+    for each in [current(parts, scanner, caller, one.id) for one in found]:  # all or none is Denied
+        _retract(parts, each, also)
     return [replace(one, how="derived, retracted") for one in found]
 
 
@@ -178,7 +184,13 @@ def _retract(
             at=now,
         )
         made = make_tombstones(
-            connection, parts, now_is, rejected, reason=request.reason, event_seq=seq
+            connection,
+            parts,
+            now_is,
+            rejected,
+            earlier=earlier_claims(connection, now_is, rejected),
+            reason=request.reason,
+            event_seq=seq,
         )
         _commit_retraction(connection, parts, now_is, target)
         if request.mode is ForgetMode.PURGE:
@@ -191,7 +203,10 @@ def _retract(
                 version=old.version,
                 at=now,
                 event_seq=seq,
-                detail={"by": str(scope.caller.principal)},
+                detail={
+                    "why": f"{scope.caller.principal} asks to erase it; it is retracted meanwhile",
+                    "by": str(scope.caller.principal),
+                },
             )
         staging.record(connection, event_seq=seq, parts=parts)
     conflicts = staging.publish(parts)
@@ -239,11 +254,19 @@ def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, ta
 def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
     """The claims that go with a whole note; a bare title is a name, and may be used again."""
     document = document_of(version)
-    return [
-        statement
-        for statement in checks.statements(document.title, document.body)
-        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
-    ]
+    return [one for one in checks.statements(document.title, document.body) if _goes(one)]
+
+
+def _goes(statement: checks.Statement) -> bool:
+    return statement.kind != "title" or any(char.isdigit() for char in statement.normal)
+
+
+def earlier_claims(
+    connection: Connection, now_is: Current, rejected: Sequence[checks.Statement]
+) -> list[Wording]:
+    """The wordings that amendments replaced of what goes with a whole note; no bare title either."""
+    found = wordings_of(connection, now_is, rejected)
+    return [one for one in found if _goes(one.statement)]
 
 
 def trash_name(root: Path, path: str) -> str:

@@ -121,8 +121,12 @@ class Gateway:
         with self._recorded(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
 
-    def decide(self, caller: Caller, request: DecisionRequest) -> dict[str, Json]:
-        """A reviewer's decision carried out; see `memsvc.service.gateway.deciding`."""
+    def decide(
+        self, caller: Caller, request: DecisionRequest
+    ) -> tuple[dict[str, Json], Sequence[checks.Statement]]:
+        """A reviewer's decision carried out, with the claims of what it purged; see
+        `memsvc.service.gateway.deciding`.
+        """
         from memsvc.service.gateway.deciding import APPROVING, decide  # a person's work: rare
 
         action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT

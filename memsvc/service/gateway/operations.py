@@ -11,6 +11,7 @@ file for good, and last `scrub`, which is no file's: see `memsvc.service.gateway
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +55,15 @@ class Staging:
         self.root = root
         self.vault = vault
         self.pending: list[Pending] = []
+        self._before: dict[Path, int] = {}
 
     def write(
         self, path: str, data: bytes, *, note_id: NoteId, version: int, before_hash: str
     ) -> None:
         """Stage new bytes for a file; `before_hash` is what must be there, empty for nothing."""
-        staged = disk.stage(resolve_note(self.root, path), data)
+        target = resolve_note(self.root, path)
+        self._look_at(target.parent)
+        staged = disk.stage(target, data)
         self.pending.append(
             Pending("write", path, note_id, version, before_hash, sha(data), staged)
         )
@@ -68,7 +72,10 @@ class Staging:
         self, path: str, target: str, *, note_id: NoteId, version: int, content_hash: str
     ) -> None:
         """Plan a move into the vault's trash folder; checks that both folders can be written."""
-        disk.probe(resolve_note(self.root, path).parent)
+        folder = resolve_note(self.root, path).parent
+        for one in (folder, self.root):  # the trash itself may have to be made
+            self._look_at(one)
+        disk.probe(folder)
         disk.probe(self.root / ".trash")
         self.pending.append(
             Pending("trash", path, note_id, version, content_hash, content_hash, target=target)
@@ -129,7 +136,14 @@ class Staging:
         finally:
             self.discard()
             self._finish(parts, done, conflicts)
+        if not conflicts:
+            for folder, before in self._before.items():
+                parts.own_changes.add(folder, before=before)
         return conflicts
+
+    def _look_at(self, folder: Path) -> None:
+        with suppress(FileNotFoundError):  # one that is made for the note is new to everybody
+            self._before.setdefault(folder, folder.stat().st_mtime_ns)
 
     def _publish_one(self, one: Pending) -> bool:
         """Do one committed change; False when a person's edit stood in the way."""

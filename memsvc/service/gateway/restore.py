@@ -8,20 +8,22 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import Denied, InvalidInput, Uneditable
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, review_items
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VersionRecord
 from memsvc.model.events import NewEvent
-from memsvc.model.identity import Caller
+from memsvc.model.identity import Caller, Principal
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, Role, Status
+from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, ReviewKind, Role, Status
 from memsvc.notes.document import Document
 from memsvc.notes.frontmatter import Value, edit
+from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.correct import Current, current
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.holding import REVIEW, Hold, queue
 from memsvc.service.gateway.indexing import (
     HIDDEN_ENDS,
     Vectors,
@@ -31,13 +33,16 @@ from memsvc.service.gateway.indexing import (
     vectors_for,
 )
 from memsvc.service.gateway.operations import Staging
-from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.parts import First, Parts
 from memsvc.service.gateway.relink import relink
 from memsvc.service.gateway.scan import Scanner
 
-__all__ = ["restore"]
+__all__ = ["bring_back", "restore"]
 
 _EDITED = "the file was edited meanwhile and kept; see `memsvc review list`"
+
+_WAITS = "it waits for a review, as it did before; see `memsvc review list`"
+_WAITING = (Status.PROPOSED, Status.DISPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,8 @@ def restore(
     """Make a version of a note its current text again, as a new version, and its file with it.
 
     Lifts the rejections that retracting the note made, and those of its own that the text states;
-    without `lift` what any of these blocks is refused. A note that stands so already is left alone. Raises Denied (not a person who confirms), NotFound,
-    InvalidInput (no such text, purged, replaced by a note that stands), the Refused family (also for
+    without `lift` what any of these blocks is refused. A note that stands so already is left alone.
+    Raises Denied (not a person who confirms), NotFound, InvalidInput (no such text, purged, replaced by a note that stands), the Refused family (also for
     what other notes' rejections block), Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
@@ -70,22 +75,44 @@ def restore(
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id, need=Role.REVIEWER, gone=True)
         scanner.require_folder(now_is.vault)
-        wanted, status = _wanted(parts, now_is, request.version)
-        if _stands(now_is, wanted):
-            return _reply(now_is, wanted, outcome="unchanged", notice="the note stands so already")
-        staging = Staging(now_is.root, now_is.vault)
-        try:
-            back = _returning(parts, now_is, wanted, status, staging, request, lift=lift)
+        return bring_back(parts, now_is, request, lift=lift)
+
+
+def bring_back(
+    parts: Parts,
+    now_is: Current,
+    request: RestoreRequest,
+    *,
+    first: First | None = None,
+    lift: bool = True,
+) -> RestoreReply:
+    """`restore` for who holds the vault's lock and has proven that a reviewer confirms it.
+
+    The transaction begins with `first`, also when the note stands so already.
+    """
+    wanted, status = _wanted(parts, now_is, request.version)
+    if _stands(now_is, wanted):
+        if first is not None:
             with parts.database.write() as connection:
-                seq = _commit(connection, parts, now_is, back, request)
-                staging.record(connection, event_seq=seq, parts=parts)
-        except BaseException:
-            staging.discard()
-            raise
-        conflicts = staging.publish(parts)
+                first(connection)
+        return _reply(now_is, wanted, outcome="unchanged", notice="the note stands so already")
+    staging = Staging(now_is.root, now_is.vault)
+    try:
+        back = _returning(parts, now_is, wanted, status, staging, request, lift=lift)
+        with parts.database.write() as connection:
+            if first is not None:
+                first(connection)
+            seq = _commit(connection, parts, now_is, back, request)
+            staging.record(connection, event_seq=seq, parts=parts)
+    except BaseException:
+        staging.discard()
+        raise
+    conflicts = staging.publish(parts)
     after = replace(now_is, note=back.note, version=replace(back.version, event_seq=seq))
     moved = f"its old place is taken: it is at {back.note.path} now"
-    notice = _EDITED if conflicts else moved if back.note.path != now_is.note.path else ""
+    told = [_EDITED] if conflicts else [moved] if back.note.path != now_is.note.path else []
+    told += [_WAITS] if status in _WAITING else []
+    notice = "; ".join(told)
     return _reply(after, wanted, outcome="restored", notice=notice, lifted=len(back.lifted))
 
 
@@ -133,12 +160,14 @@ def _wanted(parts: Parts, now_is: Current, number: int) -> tuple[VersionRecord, 
             "one first",
             argument="id",
         )
-    waits = note.status in (Status.PROPOSED, Status.DISPUTED) and note.withheld != "rejected_claim"
+    waits = note.status in _WAITING and note.withheld != "rejected_claim"
     if waits and found.version == note.version:
         raise InvalidInput(
             "that text waits for a review and was never taken back; see `memsvc review list`",
             argument="version",
         )
+    if note.status is Status.RETRACTED and found.status in _WAITING:
+        return found, found.status  # nobody has approved it
     return found, Status.SUPERSEDED if replaced else Status.ACTIVE
 
 
@@ -183,7 +212,9 @@ def _returning(
     """Plan the return, with its file change staged. Raises the Refused family, Uneditable."""
     note, now = now_is.note, parts.clock.now()
     document = document_of(wanted)
-    checks.refuse_violation(checks.find_violation(document.title, document.content))
+    rules = VaultPolicy.of(now_is.vault.policy)
+    whole, size = document.content, len(document.body)
+    checks.refuse_violation(checks.find_violation(document.title, whole, rules, size=size))
     statements = checks.statements(document.title, document.body)
     statements += checks.sourced(document.source)
     with parts.database.read() as connection:
@@ -214,7 +245,7 @@ def _returning(
         path=path,
         version=number,
         status=status,
-        withheld="",
+        withheld=REVIEW if status is Status.PROPOSED else "",
         trash_path="",
         superseded_by=note.superseded_by if status is Status.SUPERSEDED else "",
         updated_at=stamp(now),
@@ -235,11 +266,24 @@ def _own_rejections(
     ]
     met = checks.find_rejected(connection, parts.keys(), note.scope, statements)
     stated = {one.tombstone_id for one in met}
-    return [
-        one
-        for one in own
-        if one.tombstone_id in stated or (note.gone and one.version == note.version)
-    ]
+    lifted: list[TombstoneRecord] = []
+    for some in _by_event(own):
+        newest = max(one.version for one in some)
+        first = [one for one in some if one.version == newest]
+        whole = note.gone and newest == note.version
+        if whole or all(one.tombstone_id in stated for one in first):
+            lifted += some  # with what it was called before it was amended
+        else:
+            lifted += [one for one in some if one.tombstone_id in stated]
+    return lifted
+
+
+def _by_event(tombstones: list[TombstoneRecord]) -> list[list[TombstoneRecord]]:
+    """Grouped by the event that rejected them."""
+    events: dict[int, list[TombstoneRecord]] = {}
+    for one in tombstones:
+        events.setdefault(one.event_seq, []).append(one)
+    return list(events.values())
 
 
 def _free_path(connection: Connection, now_is: Current) -> str:
@@ -359,7 +403,7 @@ def _commit(
         path=after.path,
         version=after.version,
         status=after.status.value,
-        withheld="",
+        withheld=after.withheld,
         trash_path="",
         superseded_by=after.superseded_by,
         updated_at=after.updated_at,
@@ -372,8 +416,23 @@ def _commit(
     ledger.add_version(connection, version)
     index_version(connection, version, after, vectors=back.vectors[0], model_id=back.vectors[1])
     ledger.close_reviews(connection, note.note_id, at=now, state="restored")
+    if after.status in _WAITING:
+        _queue_again(connection, parts, after, event_seq=seq, by=caller.principal)
     relink(connection, now_is.vault, [note.note_id])
     return seq
+
+
+def _queue_again(
+    connection: Connection, parts: Parts, note: NoteRecord, *, event_seq: int, by: Principal
+) -> None:
+    """A text that waited when it was taken back waits again, for what it waited for."""
+    before = review_items.last_hold(connection, note.note_id)
+    dispute = note.status is Status.DISPUTED
+    kind = ReviewKind.DISPUTE if dispute else ReviewKind.PROPOSAL
+    hold = Hold(kind, ("it was brought back and waited before",), {})
+    if before is not None:
+        hold = Hold(ReviewKind(before[0]), hold.reasons, before[1])
+    queue(connection, parts, note, hold, event_seq=event_seq, by=by)
 
 
 def _lift(

@@ -183,18 +183,23 @@ class Scanner:
                     orphan.unlink(missing_ok=True)
 
     def _fresh(self, seen: _Seen, root: Path) -> bool:
-        """Whether the last walk is recent enough, and no folder gained or lost a file since."""
+        """Whether the last walk is recent enough, and only we added to a folder or took from it."""
         if not seen.settled or seen.recheck or seen.cost < CHEAP_SECONDS:
             return False
         if time.monotonic() - seen.at > seen.cost * DUTY:
             return False
+        own = self._parts.own_changes
+        folders = {}
         try:
-            return all(
-                (root / folder).stat().st_mtime_ns == mtime
-                for folder, mtime in seen.folders.items()
-            )
+            for folder, mtime in seen.folders.items():
+                place = root / folder
+                folders[folder] = now = place.stat().st_mtime_ns
+                if now != mtime and not own.explain(place, since=mtime, now=now):
+                    return False
         except OSError:
             return False
+        seen.folders = folders
+        return True
 
     def _walk(self, vault: VaultRecord, root: Path) -> Walked:
         try:
@@ -375,7 +380,9 @@ class Scanner:
             vectors, model = (
                 vectors_for(self._parts, document.title, document.body) if few else ({}, "")
             )
-            violation = checks.find_violation(document.title, document.content, rules)
+            violation = checks.find_violation(
+                document.title, document.content, rules, size=len(document.body)
+            )
             again = self._restates(vault, path, document) if few else []
             arrivals.append(
                 Arrival(path, document, record, vectors, model, violation, tuple(again))

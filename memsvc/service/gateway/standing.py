@@ -23,8 +23,9 @@ from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.wordings import Wording, earlier_wordings
 
-__all__ = ["Current", "current", "make_tombstones", "withdraw"]
+__all__ = ["Current", "current", "make_tombstones", "withdraw", "wordings_of"]
 
 _KEPT_ENDS = ("changed", "amend", "edit")
 """How a version ends that history goes on to show."""
@@ -73,17 +74,27 @@ def make_tombstones(
     now_is: Current,
     dropped: list[checks.Statement],
     *,
+    earlier: Sequence[Wording] = (),
     reason: str,
     event_seq: int,
 ) -> int:
-    """Reject the claims that count, in the note's scope, with one event; how many were new."""
-    rejected = [statement for statement in dropped if statement.counts]
+    """Reject the claims that count, in the note's scope, with one event; how many were new.
+
+    What is rejected already stays as it is, whichever key it was rejected under. `earlier` are claims
+    of versions before the present one.
+    """
+    present = [Wording(now_is.version.version, one) for one in dropped]
+    rejected = [one for one in (*present, *earlier) if one.statement.counts]
     if not rejected:
         return 0
     now = parts.clock.now()
     keys, scope = parts.keys(), now_is.note.scope
+    met = checks.find_rejected(connection, keys, scope, [one.statement for one in rejected])
+    blocked = {one.digest for one in met}
     records = []
-    for statement in rejected:
+    for version, statement in rejected:
+        if not blocked.isdisjoint(keys.candidates(scope, statement.normal)):
+            continue
         key_id, digest = keys.digest(scope, statement.normal)
         records.append(
             TombstoneRecord(
@@ -94,7 +105,7 @@ def make_tombstones(
                 digest=digest,
                 claim_kind=statement.kind,
                 note_id=now_is.note.note_id,
-                version=now_is.version.version,
+                version=version,
                 at=stamp(now),
                 actor=str(now_is.scope.caller.principal),
                 reason=reason[:500],
@@ -118,6 +129,21 @@ def make_tombstones(
             at=now,
         )
     return made
+
+
+def wordings_of(
+    connection: Connection,
+    now_is: Current,
+    rejected: Sequence[checks.Statement],
+    *,
+    spared: Sequence[checks.Statement] = (),
+) -> list[Wording]:
+    """What amendments of the note made of the claims: see `earlier_wordings`."""
+    if not rejected:
+        return []
+    versions = registry.versions_of(connection, now_is.note.note_id)
+    until = [one for one in versions if one.version <= now_is.version.version]
+    return earlier_wordings(until, rejected, spared=spared)
 
 
 def withdraw(
