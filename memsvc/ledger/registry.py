@@ -49,7 +49,6 @@ __all__ = [
     "vault_named",
     "vaults",
     "version_numbers",
-    "versions_by_content",
     "versions_of",
     "writes_since",
 ]
@@ -175,22 +174,6 @@ def find_version(connection: Connection, note_id: str, version: int) -> VersionR
         select(table).where(table.c.note_id == note_id, table.c.version == version)
     ).first()
     return _version(row) if row else None
-
-
-def versions_by_content(
-    connection: Connection, vault: VaultName
-) -> dict[str, list[tuple[NoteId, int]]]:
-    """By the sha256 of a file, the versions of the vault's notes that it was, oldest first."""
-    table = tables.note_version
-    rows = connection.execute(
-        select(table.c.content_hash, table.c.note_id, table.c.version)
-        .where(table.c.vault == vault)
-        .order_by(table.c.note_id, table.c.version)
-    )
-    found: dict[str, list[tuple[NoteId, int]]] = {}
-    for row in rows:
-        found.setdefault(row.content_hash, []).append((NoteId(row.note_id), row.version))
-    return found
 
 
 def versions_of(connection: Connection, note_id: str) -> list[VersionRecord]:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from memsvc.errors import Denied, InvalidInput, NotFound, VaultOffline
 from memsvc.ledger import chain, registry
 from memsvc.ledger import writer as ledger
+from memsvc.ledger.contents import versions_by_content
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
@@ -111,7 +112,7 @@ class Merging:
         kept: dict[NoteId, NotRestored] = {}
         same, unknown = 0, []
         with self._parts.database.read() as connection:
-            versions = registry.versions_by_content(connection, self.vault.name)
+            versions = versions_by_content(connection, self.vault.name)
             for path, content_hash in files.items():
                 note = self._owner_of(connection, versions.get(content_hash, []), path)
                 if note is None:
