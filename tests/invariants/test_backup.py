@@ -343,6 +343,8 @@ def test_a_restore_is_for_a_person_who_confirms(world: World) -> None:
             agent(),
             BackupRequest(target=world.root / "x.zip", keys=world.root / "x"),
         )
+    with pytest.raises(InvalidInput, match="in use"):
+        world.service.settle_in(human(), folders={"personal": "/elsewhere"}, detail={})
     assert events(world, "restore").count(("refused", "")) == 2
     assert ("refused", "") in events(world, "config")
     merged(world)
@@ -385,6 +387,38 @@ def test_a_newer_ledger_must_be_whole_of_this_home_and_newer(world: World, tmp_p
             restore(request, human(), opened)
         assert not (world.root / "new").exists()
         assert [path.name for path in world.root.iterdir() if "memsvc-restore" in path.name] == []
+
+
+def test_a_backup_goes_to_a_free_place_outside_every_vault(world: World) -> None:
+    world.save("one", "The number of one is 101.")
+    root, keys = world.root, world.root / "k"
+    wrong = {
+        "end its name so": {"target": root / "b.tar", "keys": keys},
+        "say where": {"target": root / "b.zip"},
+        "fewer than": {"target": root / "b.zip", "passphrase": "short"},
+        "two files": {"target": root / "b.zip", "keys": root / "b.zip"},
+        "make it first": {"target": root / "no" / "b.zip", "keys": keys},
+        "would lie in vault": {"target": world.vault / "b.zip", "keys": keys},
+        "would lie in vault personal": {"target": root / "b.zip", "keys": world.vault / "k"},
+        "no such vault": {"target": root / "b.zip", "keys": keys, "without": ("personnal",)},
+    }
+    for why, request in wrong.items():
+        with pytest.raises(InvalidInput, match=why):
+            back_up(world.service, human(), BackupRequest(**request))  # type: ignore[arg-type] # as named
+        assert not [path for path in root.iterdir() if path.name != "home"]
+    assert events(world, "config").count(("refused", "")) == len(wrong)
+    backup(world)
+    with pytest.raises(InvalidInput, match="--replace"):
+        backup(world)
+    plan = RestoreRequest(
+        archive=root / "b.zip",
+        home=root / "new",
+        keys=Keys(file=root / "b.keys"),
+        keep=("personnal",),
+    )
+    with pytest.raises(InvalidInput, match="no vault personnal"):
+        restore(plan, human(), opened)
+    world.service.close()
 
 
 class Meddler(io.BytesIO):

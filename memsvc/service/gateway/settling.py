@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memsvc.errors import Denied
+from memsvc.errors import Denied, InvalidInput
+from memsvc.index import schema
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
@@ -25,11 +26,16 @@ def settle_in(
 ) -> int:
     """Register the vaults at their folders, in one transaction with its event; the event's number.
 
-    `folders` are by vault. Raises Denied for anyone but a person who confirms, StorageFailed.
+    `folders` are by vault. Raises Denied for anyone but a person who confirms, InvalidInput for a
+    home that was opened since, StorageFailed.
     """
     if caller.principal.kind is not PrincipalKind.HUMAN or not caller.confirmed:
         raise Denied("restoring a backup is for a person, who confirms it: add --confirm")
     with parts.database.write() as connection:
+        if schema.current(connection):  # it was opened since, so it is in use
+            raise InvalidInput(
+                "this home is in use: a backup is put where none is", argument="into"
+            )
         names = [vault.name for vault in registry.vaults(connection)]
         if caller.vault not in names and names:
             caller = replace(caller, vault=names[0], project=SHARED)
