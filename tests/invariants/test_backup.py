@@ -201,6 +201,29 @@ def test_a_deleted_note_that_states_what_was_rejected_since_stays_away(world: Wo
     world.service.close()
 
 
+@pytest.mark.guarantee("C1", "C6")
+def test_a_merge_lifts_no_rejection_that_the_note_itself_made(world: World) -> None:
+    """A retracted note whose file was put back by hand, withheld, and deleted once more."""
+    bad = world.save("bad", "The vault door code is 4711.")
+    good = world.save("good", "The garden door code is 4712.")
+    world.save("tea", "Tea is served at noon.")
+    backup(world)
+    text = world.file("heron/bad.md").read_bytes()
+    world.forget(bad.id)
+    world.write("heron/bad.md", text)
+    assert world.ids("door code") == [good.id]
+    for path in ("heron/bad.md", "heron/good.md"):
+        world.file(path).unlink()
+        world.ids("door code")
+    standing = world.service.tombstones(human())
+    report = merged(world)
+    assert [(one.id, one.why) for one in report.not_restored] == [(bad.id, "rejected claim")]
+    assert world.ids("door code") == [good.id]
+    assert world.service.tombstones(human()) == standing
+    assert [one for one in standing if not one["lifted_at"]]
+    world.service.close()
+
+
 @pytest.mark.guarantee("C1", "W1")
 def test_a_file_of_a_backup_that_states_what_its_ledger_rejects_is_withheld(world: World) -> None:
     """As when a person wrote it between the last look and the copy."""
