@@ -346,12 +346,18 @@ def test_a_merge_takes_no_backup_of_another_or_of_a_newer_home(
 @pytest.mark.guarantee("W1", "A1")
 def test_a_restore_is_for_a_person_who_confirms(world: World) -> None:
     world.save("one", "The number of one is 101.")
+    world.write("heron/pic.png", b"pic")
     backup(world)
     world.file("heron/one.md").unlink()
+    world.file("heron/pic.png").unlink()
     request = MergeRequest(archive=world.root / "b.zip")
+    picture = MergeRequest(archive=world.root / "b.zip", only=("heron/pic.png",))
     for caller in (agent(), human(confirmed="")):
         with pytest.raises(Denied):
             merge(world.service, caller, request)
+        with pytest.raises(Denied):
+            merge(world.service, caller, picture)
+        assert not world.file("heron/pic.png").exists()
         plan = RestoreRequest(
             archive=world.root / "b.zip", home=world.root / "new",
             keys=Keys(file=world.root / "b.keys"),
@@ -368,7 +374,7 @@ def test_a_restore_is_for_a_person_who_confirms(world: World) -> None:
         )
     with pytest.raises(InvalidInput, match="in use"):
         world.service.settle_in(human(), folders={"personal": "/elsewhere"}, detail={})
-    assert events(world, "restore").count(("refused", "")) == 2
+    assert events(world, "restore").count(("refused", "")) == 4
     assert ("refused", "") in events(world, "config")
     merged(world)
     assert world.file("heron/one.md").exists()
