@@ -15,6 +15,8 @@ import pytest
 
 from tests.interfaces.test_cli import MEMSVC, Shell
 
+pytestmark = pytest.mark.timeout(400)
+
 SECRET = "a passphrase of some length"
 
 
