@@ -7,8 +7,8 @@ never cross a fork: a child gets a fresh pool.
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -19,9 +19,10 @@ from sqlalchemy.pool import QueuePool
 
 from memsvc.errors import Misconfigured, StorageFailed
 
-__all__ = ["Database", "in_batches", "table_exists"]
+__all__ = ["Database", "Snapshot", "in_batches", "table_exists"]
 
 BUSY_SECONDS = 60
+PAGES_AT_ONCE = 4_096
 REWRITE_SECONDS = 10
 _Item = TypeVar("_Item")
 
@@ -82,6 +83,18 @@ class Database:
         with _clear_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator["Snapshot"]:
+        """The database as it is at this moment, to be copied while others go on writing."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection:
+                connection.isolation_level = None
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # takes hold
+                yield Snapshot(connection)
+        except sqlite3.OperationalError as error:
+            raise StorageFailed(_operational(str(error))) from error
+
     def sync(self) -> None:
         """Make sure that everything committed so far survives power loss. Raises StorageFailed."""
         try:  # never the database itself: closing it would drop this process's locks on it
@@ -123,6 +136,29 @@ class Database:
     def close(self) -> None:
         """Give back every connection of this process."""
         self.engine.dispose()
+
+
+class Snapshot:
+    """One moment of a database; what is committed later is not in it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def copy_to(self, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy it into a new file, page by page; `progress` takes pages done and in all.
+
+        Raises StorageFailed.
+        """
+
+        def told(_status: int, remaining: int, total: int) -> None:
+            if progress is not None:
+                progress(total - remaining, total)
+
+        try:
+            with closing(sqlite3.connect(path)) as target:
+                self._connection.backup(target, pages=PAGES_AT_ONCE, progress=told)
+        except sqlite3.OperationalError as error:
+            raise StorageFailed(_operational(str(error))) from error
 
 
 def _set_synchronous(connection: Connection, level: str) -> None:

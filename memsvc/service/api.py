@@ -46,6 +46,7 @@ from memsvc.service.exchange_desk import ExchangeDesk
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.gateway.mending import Answer, not_borne_out
 from memsvc.service.home import Home
+from memsvc.service.keeping_desk import KeepingDesk
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
@@ -62,7 +63,7 @@ TRIES = 3
 FLUSH_AT = 50
 
 
-class MemoryService(Stewardship, ModelDesk, ExchangeDesk):
+class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
     """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
 
     def __init__(
@@ -90,10 +91,10 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk):
 
     # -- life ------------------------------------------------------------------------------
 
-    def ensure_ready(self) -> None:
+    def ensure_ready(self, progress: Progress | None = None) -> None:
         """Make the home, bring its database to this version, and make the first vault.
 
-        Raises Misconfigured, StorageFailed.
+        `progress` is told of an index that has to be made first. Raises Misconfigured, StorageFailed.
         """
         if self._ready:
             return
@@ -109,7 +110,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk):
         if self._default_vault and all(one.name != self._default_vault for one in vaults):
             self._make_default()
         if not whole:
-            self._gateway.fill_index()
+            self._gateway.fill_index(progress=progress)
         self._ready = True
 
     def _make_default(self) -> None:

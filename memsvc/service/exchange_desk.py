@@ -14,7 +14,7 @@ from memsvc.clock import Clock, stamp
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, StorageFailed
-from memsvc.ledger import reader, registry
+from memsvc.ledger import reader, registry, tombstones
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.exchange import ExportedNote, ExportedVersion, ExportRequest
 from memsvc.model.identity import Caller, Scope
@@ -109,7 +109,7 @@ class ExchangeDesk:
         )
         self._gateway.scan(caller.vault, seconds=None)
         with self._database.read() as connection:
-            guarded = registry.has_tombstones(connection, Scope(caller.vault, caller.project))
+            guarded = tombstones.has_tombstones(connection, Scope(caller.vault, caller.project))
         if guarded:
             self._embedder.load_now()  # or likely restatements would pass this door
         return run

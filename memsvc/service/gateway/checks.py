@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from memsvc.errors import InvalidInput, RecalledText, RejectedClaim, SecretFound
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import TombstoneRecord
 from memsvc.model.identity import Scope
@@ -200,7 +200,7 @@ def find_rejected(
 ) -> list[TombstoneRecord]:
     """The standing tombstones that the statements meet in this scope."""
     digests = [digest for text in texts for digest in keys.candidates(scope, text.normal)]
-    return registry.blocking(connection, scope, digests)
+    return tombstones.blocking(connection, scope, digests)
 
 
 def refuse_rejected(met: Sequence[TombstoneRecord]) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, StaleVersion, Uneditable
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -156,7 +156,7 @@ def _restates(parts: Parts, now_is: Current, change: Change) -> list[restated.Su
     """What the new text introduces that was probably rejected before, in other words."""
     scope = now_is.scope.scope
     with parts.database.read() as connection:
-        if not registry.has_tombstones(connection, scope):
+        if not tombstones.has_tombstones(connection, scope):
             return []
     before = checks.statements(now_is.version.title, now_is.version.body)
     after = checks.statements(change.title, change.body)

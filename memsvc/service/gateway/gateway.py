@@ -38,7 +38,9 @@ from memsvc.service.gateway.save import save
 from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
 
 if TYPE_CHECKING:
+    from memsvc.service.gateway.backing import Backing
     from memsvc.service.gateway.importing import ImportRun
+    from memsvc.service.gateway.merging import Merging
 
 __all__ = ["Gateway"]
 
@@ -81,6 +83,40 @@ class Gateway:
         """A retracted or corrected note brought back; see `memsvc.service.gateway.restore`."""
         with self._recorded(caller, Action.RESTORE, note_id=request.id):
             return restore(self._parts, self.scanner, caller, request)
+
+    @contextmanager
+    def backing_up(self, caller: Caller) -> "Iterator[Backing]":
+        """A backup in the making, its failure on record; see `memsvc.service.gateway.backing`."""
+        from memsvc.service.gateway.backing import Backing  # rare, and pulls the anchors in
+
+        with self._recorded(caller, Action.CONFIG):
+            yield Backing(self._parts, self.scanner, caller)
+
+    @contextmanager
+    def merging(self, caller: Caller) -> "Iterator[Merging]":
+        """A backup merged into its living home, its failure on record; see `merging`."""
+        from memsvc.service.gateway.merging import Merging  # see backing_up
+
+        with self._recorded(caller, Action.RESTORE):
+            yield Merging(self._parts, self.scanner, caller, self.bring_back)
+
+    def bring_back(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A note whose file was deleted, brought back without lifting any rejection."""
+        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+            return restore(self._parts, self.scanner, caller, request, lift=False)
+
+    def settle_in(
+        self,
+        caller: Caller,
+        *,
+        folders: Mapping[str, str],
+        detail: Mapping[str, Json],
+        reason: str,
+    ) -> int:
+        """A home that was put back from a backup, begun anew; see `settling`."""
+        from memsvc.service.gateway.settling import settle_in  # see backing_up
+
+        return settle_in(self._parts, caller, folders=folders, detail=detail, reason=reason)
 
     def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
         """A rejected claim allowed again, by a reviewer."""
@@ -152,9 +188,9 @@ class Gateway:
 
         mend(self._parts, vault, note_ids)
 
-    def fill_index(self) -> int:
+    def fill_index(self, *, progress: Progress | None = None) -> int:
         """Index every vault's notes after the index was found outdated or not whole; how many."""
-        return rebuild.fill(self._parts)
+        return rebuild.fill(self._parts, progress=progress)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
         """Vectors for chunks that have none; how many. Rejected claims get theirs too."""

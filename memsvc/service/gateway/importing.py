@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp
 from memsvc.errors import MemsvcError, OverBudget, StorageFailed, VaultOffline
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -138,7 +138,7 @@ class ImportRun:
 
     def _take_some(self, records: Sequence[ImportRecord]) -> list[Imported]:
         with self._parts.database.read() as connection:
-            guarded = registry.has_tombstones(connection, self._scope.scope)
+            guarded = tombstones.has_tombstones(connection, self._scope.scope)
         first = [self._prepared(one, guarded=guarded) for one in records]
         with self._parts.locked(self._scope.scope.vault):
             with self._parts.database.read() as connection:
@@ -314,7 +314,7 @@ class ImportRun:
             self._tell(connection, each)
             return each
         ready = each.verdict.prepared
-        if ready.texts is None and registry.has_tombstones(connection, self._scope.scope):
+        if ready.texts is None and tombstones.has_tombstones(connection, self._scope.scope):
             ready = replace(ready, texts=arriving.stated_by(ready.document, each.version.source))
         try:
             if ready.texts:

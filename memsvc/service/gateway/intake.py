@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp
 from memsvc.ids import is_ulid
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -186,7 +186,7 @@ def _judge(
     """Why a file's text must be withheld, and what a reviewer needs to know; empty if it is fine."""
     if arrival.violation:
         return arrival.violation, {}
-    if not registry.has_tombstones(connection, scope):
+    if not tombstones.has_tombstones(connection, scope):
         return "", {}
     fresh = _stated(arrival.document)
     if previous is not None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import Denied, InvalidInput, Uneditable
 from memsvc.index import writer as index
-from memsvc.ledger import registry, review_items
+from memsvc.ledger import registry, review_items, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -58,13 +58,13 @@ class _Return:
 
 
 def restore(
-    parts: Parts, scanner: Scanner, caller: Caller, request: RestoreRequest
+    parts: Parts, scanner: Scanner, caller: Caller, request: RestoreRequest, *, lift: bool = True
 ) -> RestoreReply:
     """Make a version of a note its current text again, as a new version, and its file with it.
 
-    Lifts the rejections that retracting the note made, and those of its own that the text states.
-    A note that stands so already is left alone. Raises Denied (not a person who confirms), NotFound,
-    InvalidInput (no such text, purged, replaced by a note that stands), the Refused family (also for
+    Lifts the rejections that retracting the note made, and those of its own that the text states;
+    without `lift` what any of these blocks is refused. A note that stands so already is left alone.
+    Raises Denied (not a person who confirms), NotFound, InvalidInput (no such text, purged, replaced by a note that stands), the Refused family (also for
     what other notes' rejections block), Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
@@ -75,11 +75,16 @@ def restore(
     with parts.locked(scope.scope.vault):
         now_is = current(parts, scanner, caller, request.id, need=Role.REVIEWER, gone=True)
         scanner.require_folder(now_is.vault)
-        return bring_back(parts, now_is, request)
+        return bring_back(parts, now_is, request, lift=lift)
 
 
 def bring_back(
-    parts: Parts, now_is: Current, request: RestoreRequest, *, first: First | None = None
+    parts: Parts,
+    now_is: Current,
+    request: RestoreRequest,
+    *,
+    first: First | None = None,
+    lift: bool = True,
 ) -> RestoreReply:
     """`restore` for who holds the vault's lock and has proven that a reviewer confirms it.
 
@@ -93,7 +98,7 @@ def bring_back(
         return _reply(now_is, wanted, outcome="unchanged", notice="the note stands so already")
     staging = Staging(now_is.root, now_is.vault)
     try:
-        back = _returning(parts, now_is, wanted, status, staging, request)
+        back = _returning(parts, now_is, wanted, status, staging, request, lift=lift)
         with parts.database.write() as connection:
             if first is not None:
                 first(connection)
@@ -201,6 +206,8 @@ def _returning(
     status: Status,
     staging: Staging,
     request: RestoreRequest,
+    *,
+    lift: bool,
 ) -> _Return:
     """Plan the return, with its file change staged. Raises the Refused family, Uneditable."""
     note, now = now_is.note, parts.clock.now()
@@ -212,7 +219,7 @@ def _returning(
     statements += checks.sourced(document.source)
     with parts.database.read() as connection:
         path = _free_path(connection, now_is) if note.gone else note.path
-        lifted = _own_rejections(connection, parts, now_is, statements)
+        lifted = _own_rejections(connection, parts, now_is, statements) if lift else []
     number = note.version + 1
     content, content_hash = _file(now_is, wanted, document, staging, path, status, now)
     read = document_of(replace(wanted, content=content))
@@ -254,7 +261,7 @@ def _own_rejections(
     note = now_is.note
     own = [
         one
-        for one in registry.tombstones_of(connection, note.note_id)
+        for one in tombstones.tombstones_of(connection, note.note_id)
         if (one.vault, one.project) == (note.vault, note.project)
     ]
     met = checks.find_rejected(connection, parts.keys(), note.scope, statements)

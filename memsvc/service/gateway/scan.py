@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp
 from memsvc.errors import NotFound, StorageFailed, VaultOffline
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, VaultRecord
 from memsvc.model.events import NewEvent
@@ -398,7 +398,7 @@ class Scanner:
         """What of a file was probably rejected before, in other words."""
         scope = Scope(vault.name, project_of(vault, path))
         with self._parts.database.read() as connection:
-            if not registry.has_tombstones(connection, scope):
+            if not tombstones.has_tombstones(connection, scope):
                 return []
         return likely(self._parts, scope, checks.statements(document.title, document.body))
 
