@@ -112,6 +112,7 @@ METHODS = {
     "restore": Does.WRITES,
     "begin_import": Does.WRITES,
     "merging": Does.WRITES,
+    "may_restore": Does.KEEPS,
     "settle_in": Does.JUDGES,
     "events_since": Does.READS,
     "backing_up": Does.TAKES_IN,
