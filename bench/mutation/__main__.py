@@ -67,11 +67,11 @@ def _arguments() -> argparse.Namespace:
 
 
 def _reach(state: Path, tests: list[str]) -> int:
-    tree = state / "tree"
+    tree = state / "instrumented"
     take_copy(_ROOT, tree)
     instrument(tree, state / "reach")
     (state / "reach" / "test").unlink(missing_ok=True)
-    command = ["bench.mutation.reach", str(state / "reach"), str(state / "temporary"), *tests]
+    command = ["bench.mutation.reach", str(state / "reach"), str(state / "unbroken"), *tests]
     return _inside(tree, command)
 
 

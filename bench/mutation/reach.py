@@ -1,9 +1,11 @@
 """Which tests reach which blocks of the product, and how long each takes: a run on an instrumented copy."""
 
 import builtins
+import gc
 import json
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 __all__ = ["OPTIONS", "Reach", "main", "read"]
 
+_Cache = type(cache(lambda: None))
 OPTIONS = ("-q", "-s", "-p", "no:randomly", "-p", "no:xdist")
 
 
@@ -55,11 +58,17 @@ class _Noting:
         self._file = (folder / "tests").open("a", encoding="utf-8")
         self._took = 0.0
         self._passed = True
+        self._caches: list[Any] = []
+
+    def pytest_collection_finish(self) -> None:
+        self._caches = [one for one in gc.get_objects() if isinstance(one, _Cache)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         probe: Any = vars(builtins)["__reached__"]
         probe.begin(nodeid)
+        for one in self._caches:  # what an earlier test left there would not be reached again
+            one.cache_clear()
         self._took, self._passed = 0.0, True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
