@@ -3,6 +3,7 @@
 Usage: python -m bench.mutation reach [-- PYTEST…]  which tests reach what (again for some tests)
        python -m bench.mutation run PATH…           break each check of these files or folders
        python -m bench.mutation report [--all]      the score, and what survived unjudged
+       python -m bench.mutation judge ID WHY        no test can tell this mutant from the product, for this reason
 
 Everything happens in a copy of the working tree in the state folder; a run goes on where it stopped. A mutant that
 survives is either a missing test or listed in `judged.jsonl` with the reason why no test can tell.
@@ -22,12 +23,14 @@ from pathlib import Path
 from bench.mutation import reach
 from bench.mutation.forked import Order
 from bench.mutation.mutants import Mutant, mutants
-from bench.mutation.report import latest, table, unjudged
+from bench.mutation.report import judge, latest, table, unjudged
 from bench.mutation.tree import instrument, take_copy
 
 __all__ = ["main"]
 
 _ROOT = Path(__file__).parents[2]
+_QUICK = 0.05
+"""Seconds."""
 
 
 def main() -> int:
@@ -40,6 +43,9 @@ def main() -> int:
     if arguments.verb == "run":
         return _run(state, arguments)
     results = latest(state / "results.jsonl")
+    if arguments.verb == "judge":
+        judge(results[arguments.id], arguments.why)
+        return 0
     table(results)
     for line in unjudged(results, everything=arguments.all):
         print(line)
@@ -61,6 +67,9 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
     running.add_argument("--again", default="", help="repeat these results, e.g. survived,cut")
     running.add_argument("--only", default="", help="mutants whose id begins so")
+    judging = verbs.add_parser("judge")
+    judging.add_argument("id")
+    judging.add_argument("why")
     reporting = verbs.add_parser("report")
     reporting.add_argument("--all", action="store_true", help="also print what was judged")
     return parser.parse_args()
@@ -108,12 +117,12 @@ def _order(mutant: Mutant, known: reach.Reach, limit: float) -> Order:
 
 
 def _ranked(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
-    """Quickest first, but every test before the second set of parameters of any."""
+    """Quickest first, but of the slower ones each before the second set of parameters of any."""
     turns: Counter[str] = Counter()
     ranked: list[tuple[int, float, str]] = []
     for test in sorted(tests, key=lambda one: (seconds[one], one)):
         name = test.partition("[")[0]
-        ranked.append((turns[name], seconds[test], test))
+        ranked.append((turns[name] if seconds[test] > _QUICK else 0, seconds[test], test))
         turns[name] += 1
     return [test for _, _, test in sorted(ranked)]
 

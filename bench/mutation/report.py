@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["JUDGED", "judged", "latest", "table", "unjudged"]
+__all__ = ["JUDGED", "judge", "judged", "latest", "table", "unjudged"]
 
 JUDGED = Path(__file__).with_name("judged.jsonl")
 """Mutants that no test can or should tell from the product: `id`, where, what, and why."""
@@ -29,6 +29,15 @@ def latest(path: Path) -> dict[str, Row]:
 def judged() -> dict[str, Row]:
     """The mutants that were judged equivalent, by their id."""
     return latest(JUDGED)
+
+
+def judge(row: Row, why: str) -> None:
+    """Add a mutant to the committed list of those that no test can tell from the product."""
+    kept = {key: row[key] for key in ("id", "file", "function", "operator", "before", "after")}
+    rows = {**judged(), str(row["id"]): {**kept, "why": why}}
+    ordered = sorted(rows.values(), key=lambda one: (one["file"], one["function"], one["id"]))
+    lines = [json.dumps(one, ensure_ascii=False) for one in ordered]
+    JUDGED.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def table(results: Mapping[str, Row]) -> None:
