@@ -48,6 +48,11 @@ def test_shared_is_written_by_people_and_those_who_are_named() -> None:
         assert [VaultPolicy.of({"shared": rule}).may_write_shared(one) for one in who] == may
 
 
+def test_names_stand_between_commas_once_each() -> None:
+    policy = VaultPolicy.of({"shared": " agent:claude-code ,, service:capture, agent:claude-code,"})
+    assert policy.shown()["shared"] == "agent:claude-code,service:capture"
+
+
 def test_pairs_change_settings_and_an_empty_value_brings_the_default_back() -> None:
     before = {"review": "all", "secrets": "off"}
     after = changed_settings(before, [" review = agents ", "secrets=", "max_note=100"])
