@@ -112,19 +112,22 @@ def _order(mutant: Mutant, known: reach.Reach, limit: float) -> Order:
         tests: Iterable[str] = known.tests.get(f"{mutant.file}:{mutant.block}", ())
     else:
         tests = known.of_file(mutant.file)
-    ranked = _ranked(tests, known.seconds)
+    ranked = _ranked(tests, known.seconds, f"/test_{Path(mutant.file).stem}.py::")
     return Order(mutant, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
 
 
-def _ranked(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
-    """Quickest first, but of the slower ones each before the second set of parameters of any."""
+def _ranked(tests: Iterable[str], seconds: Mapping[str, float], own: str) -> list[str]:
+    """The module's own tests first, then the quickest; of slow ones each before another set of
+    parameters of any.
+    """
     turns: Counter[str] = Counter()
-    ranked: list[tuple[int, float, str]] = []
+    ranked: list[tuple[bool, int, float, str]] = []
     for test in sorted(tests, key=lambda one: (seconds[one], one)):
         name = test.partition("[")[0]
-        ranked.append((turns[name] if seconds[test] > _QUICK else 0, seconds[test], test))
+        turn = turns[name] if seconds[test] > _QUICK else 0
+        ranked.append((own not in test, turn, seconds[test], test))
         turns[name] += 1
-    return [test for _, _, test in sorted(ranked)]
+    return [test for *_, test in sorted(ranked)]
 
 
 def _files(paths: Iterable[str]) -> list[str]:

@@ -139,7 +139,7 @@ _CARRIERS = ast.comprehension | ast.keyword | ast.arguments | ast.ExceptHandler 
 
 def _skipped(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
-        return "__name__" in ast.unparse(node.test)
+        return ast.unparse(node.test) == "TYPE_CHECKING" or "__name__" in ast.unparse(node.test)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id == "field"  # how a dataclass shows and compares
     return isinstance(node, _COSMETIC)
