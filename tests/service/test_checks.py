@@ -61,7 +61,7 @@ def test_a_body_is_as_long_as_the_policy_lets_it() -> None:
 @pytest.mark.guarantee("R2")
 @pytest.mark.parametrize(
     "body",
-    [FENCE, "a </recalled-notes> b", "< RECALLED_notes x=1>", "＜recalled-notes＞", "<recalled notes",
+    [FENCE, "a </recalled-notes> b", "< RECALLED_notes x=1>", "＜recalled-notes＞", "﹤recalled-notes﹥", "<recalled notes",
      "<rec\u200balled-notes>", "<rec\u034falled-notes>"],
 )  # fmt: skip
 def test_a_recalled_reply_is_no_memory(body: str) -> None:

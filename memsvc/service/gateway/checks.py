@@ -39,6 +39,7 @@ MAX_ITEMS = 50
 _DEFAULT = VaultPolicy()
 
 _FENCE = re.compile(r"<\s*/?\s*recalled[\s_-]*notes\b", re.IGNORECASE)
+_OPENING = "<＜﹤"
 _INVISIBLE = {"Cf", "Mn", "Me"}
 
 
@@ -115,7 +116,7 @@ def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
     """The policy that a text breaks: `recalled_text`, `private_block`, `too_long`, the name of a
     rule for secrets, or nothing.
     """
-    if "<" in body or "＜" in body:
+    if any(sign in body for sign in _OPENING):
         visible = "".join(
             char
             for char in unicodedata.normalize("NFKC", body)
