@@ -10,6 +10,7 @@ survives is either a missing test or listed in `judged.jsonl` with the reason wh
 """
 
 import argparse
+import ast
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from bench.mutation import reach
@@ -46,6 +48,8 @@ def main() -> int:
     if arguments.verb == "judge":
         judge(results[arguments.id], arguments.why)
         return 0
+    there = {one.id for file in _files(["memsvc"]) for one in mutants(_ROOT, file)}
+    results = {name: row for name, row in results.items() if name in there}
     table(results)
     for line in unjudged(results, everything=arguments.all):
         print(line)
@@ -112,22 +116,33 @@ def _order(mutant: Mutant, known: reach.Reach, limit: float) -> Order:
         tests: Iterable[str] = known.tests.get(f"{mutant.file}:{mutant.block}", ())
     else:
         tests = known.of_file(mutant.file)
-    ranked = _ranked(tests, known.seconds, f"/test_{Path(mutant.file).stem}.py::")
+    ranked = _ranked(tests, known.seconds, mutant.file.removesuffix(".py").replace("/", "."))
     return Order(mutant, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
 
 
-def _ranked(tests: Iterable[str], seconds: Mapping[str, float], own: str) -> list[str]:
-    """The module's own tests first, then the quickest; of slow ones each before another set of
-    parameters of any.
+def _ranked(tests: Iterable[str], seconds: Mapping[str, float], module: str) -> list[str]:
+    """First the tests of files that import the module, then the quickest; of slow ones each before
+    another set of parameters of any.
     """
     turns: Counter[str] = Counter()
     ranked: list[tuple[bool, int, float, str]] = []
     for test in sorted(tests, key=lambda one: (seconds[one], one)):
         name = test.partition("[")[0]
         turn = turns[name] if seconds[test] > _QUICK else 0
-        ranked.append((own not in test, turn, seconds[test], test))
+        own = module in _imported(test.partition("::")[0])
+        ranked.append((not own, turn, seconds[test], test))
         turns[name] += 1
     return [test for *_, test in sorted(ranked)]
+
+
+@cache
+def _imported(file: str) -> frozenset[str]:
+    """The modules that a test file imports, names of packages' parts included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((_ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return frozenset(found)
 
 
 def _files(paths: Iterable[str]) -> list[str]:

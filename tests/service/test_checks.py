@@ -132,6 +132,13 @@ def test_only_what_a_new_text_adds_is_introduced_and_sources_are_read_too() -> N
     assert "two birds are ospreys" not in added
     sources = {one.normal for one in checks.sourced(["Four birds are gulls", "x"])}
     assert {"four birds are gulls", "x"} <= sources
+    assert "" not in sources, "a line has no title"
+
+
+def test_a_second_reading_is_looked_up_and_never_rejected_by_itself() -> None:
+    found = {one.normal: one.counts for one in checks.statements("t", "12. March is the day of it")}
+    assert found["march is the day of it"] is False
+    assert found["12 march is the day of it"] is True
 
 
 def test_a_rejected_claim_is_refused_with_what_a_person_needs_to_lift_it() -> None:
