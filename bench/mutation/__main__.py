@@ -112,12 +112,11 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
 
 
 def _order(mutant: Mutant, known: reach.Reach, limit: float) -> Order:
-    if mutant.block:
-        tests: Iterable[str] = known.tests.get(f"{mutant.file}:{mutant.block}", ())
-    else:
-        tests = known.of_file(mutant.file)
+    block = f"{mutant.file}:{mutant.block}"
+    fresh = not mutant.block or block in known.imported
+    tests = known.of_file(mutant.file) if fresh else known.tests.get(block, ())
     ranked = _ranked(tests, known.seconds, mutant.file.removesuffix(".py").replace("/", "."))
-    return Order(mutant, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
+    return Order(mutant, fresh, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
 
 
 def _ranked(tests: Iterable[str], seconds: Mapping[str, float], module: str) -> list[str]:

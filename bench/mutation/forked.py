@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,13 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A mutant, the tests that reach it, quickest first, and how long it may be looked at."""
+    """A mutant, the tests that reach it, quickest first, and how long it may be looked at.
+
+    `fresh`: its code runs when its module is imported, so a fork comes too late.
+    """
 
     mutant: Mutant
+    fresh: bool
     tests: tuple[str, ...]
     seconds: tuple[float, ...]
     limit: float
@@ -103,7 +108,7 @@ class _Runner:
         put(self._root, order.mutant.file, compiled(self._root, order.mutant))
         started = time.monotonic()
         try:
-            if order.mutant.block:
+            if not order.fresh:
                 tests = [items[one] for one in chosen]
                 kind, by, ran = _forked(order, tests, order.mutant, functions, self._root)
             else:
@@ -132,9 +137,9 @@ class _Runner:
         return chosen
 
 
-def _order(row: dict[str, object]) -> Order:
-    mutant = Mutant(**row["mutant"])  # type: ignore[arg-type] # as `asdict` wrote it
-    return Order(mutant, tuple(row["tests"]), tuple(row["seconds"]), row["limit"])  # type: ignore[arg-type] # the same
+def _order(row: dict[str, Any]) -> Order:
+    tests, seconds = tuple(row["tests"]), tuple(row["seconds"])
+    return Order(Mutant(**row["mutant"]), row["fresh"], tests, seconds, row["limit"])
 
 
 def _forked(

@@ -23,6 +23,8 @@ class Reach:
 
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, list[str]] = field(default_factory=dict)
+    imported: frozenset[str] = frozenset()
+    """Blocks that run when modules are imported."""
 
     def of_file(self, file: str) -> list[str]:
         """The tests that reach anything in a file."""
@@ -44,11 +46,15 @@ def read(folder: Path) -> Reach:
         if passed:
             seconds[test] = took
     tests: dict[str, set[str]] = {}
+    imported: set[str] = set()
     for line in (folder / "blocks").read_text(encoding="utf-8").splitlines():
         test, _, block = line.partition("\t")
+        if not test:
+            imported.add(block)
         if test in seconds:
             tests.setdefault(block, set()).add(test)
-    return Reach(seconds, {block: sorted(them) for block, them in tests.items()})
+    by_block = {block: sorted(them) for block, them in tests.items()}
+    return Reach(seconds, by_block, frozenset(imported))
 
 
 class _Noting:
