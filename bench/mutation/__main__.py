@@ -71,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
     running.add_argument("--again", default="", help="repeat these results, e.g. survived,cut")
     running.add_argument("--only", default="", help="mutants whose id begins so")
+    running.add_argument("--functions", default="", help="names, with commas between them")
     judging = verbs.add_parser("judge")
     judging.add_argument("id")
     judging.add_argument("why")
@@ -94,12 +95,14 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
     known = reach.read(state / "reach")
     done = latest(state / "results.jsonl")
     again = set(arguments.again.split(",")) if arguments.again else set()
+    functions = set(arguments.functions.split(",")) if arguments.functions else set()
     orders = [
         _order(mutant, known, arguments.limit)
         for file in _files(arguments.paths)
         for mutant in mutants(_ROOT, file)
         if int(mutant.id[:6], 16) % 100 < arguments.sample
         and mutant.id.startswith(arguments.only)
+        and (not functions or mutant.function in functions)
         and (mutant.id not in done or done[mutant.id]["result"] in again)
     ]
     (state / "orders.jsonl").write_text(
