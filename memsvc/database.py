@@ -203,7 +203,7 @@ def _clear_errors() -> Iterator[None]:
 
 
 def _operational(problem: str) -> str:
-    if "full" in problem:
+    if "disk is full" in problem:
         return "the disk that holds the database is full; nothing was written; free some space and repeat"
     if "readonly" in problem or "read-only" in problem:
         return "the database is read-only; nothing was written; make the home writable and repeat"

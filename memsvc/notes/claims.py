@@ -61,6 +61,7 @@ _BEFORE_NUMBER = {"no", "nr", "art", "pos", "ver", "rev", "ext"}
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _DEFINITION = re.compile(r"^[ \t>]*\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*\S", re.MULTILINE)
 _REFERENCE = re.compile(r"\]\[([^\[\]\n]+)\]")
+_NO_BRACKETS = str.maketrans("()", "--")
 _CALLOUT = re.compile(r"[ \t]*\[![^\]\n]+\][+-]?[^\n]*\n")
 _MAY_BREAK = re.compile(r"[\n<]")
 _PAIR_LINE = re.compile(
@@ -147,8 +148,9 @@ def _with_links(body: str) -> str:
         return body
 
     def direct(match: "re.Match[str]") -> str:
-        known = _name(match[1]) in defined and not set(match[1]) & set("()")
-        return f"]({match[1]})" if known else match[0]
+        if _name(match[1]) not in defined:
+            return match[0]
+        return f"]({match[1].translate(_NO_BRACKETS)})"  # where it leads is no part of a claim
 
     return _REFERENCE.sub(direct, body)
 

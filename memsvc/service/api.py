@@ -14,7 +14,7 @@ from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, MemsvcError, ModelUnavailable, NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.index import schema
-from memsvc.ledger import migrate, registry
+from memsvc.ledger import migrate, registry, tombstones
 from memsvc.ledger.records import FileRecord
 from memsvc.model.identity import Caller
 from memsvc.model.replies import (
@@ -61,6 +61,8 @@ FIRST_SCAN_SECONDS = 5.0
 EMBED_BATCH = 64
 TRIES = 3
 FLUSH_AT = 50
+GUARD_SECONDS = 5.0
+"""A write waits so long for a model that is being loaded."""
 
 
 class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
@@ -173,6 +175,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
     def save(self, caller: Caller, request: SaveRequest) -> SaveReply:
         """A new note, durable and recallable when this returns."""
         self.ensure_ready()
+        self._let_the_model_read()
         reply = self._gateway.save(caller, request)
         self._vaults.add(caller.vault)
         if reply.outcome == SaveOutcome.UNCHANGED.value:
@@ -196,6 +199,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
     def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:
         """A note's text replaced: changed, wrong or amend."""
         self.ensure_ready()
+        self._let_the_model_read()
         return self._gateway.correct(caller, request)
 
     def forget(self, caller: Caller, request: ForgetRequest) -> ForgetReply:
@@ -283,7 +287,10 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         """Take in what people changed, for a short while; notices for the reply."""
         first = vault not in self._vaults
         self._vaults.add(vault)
-        seconds = FIRST_SCAN_SECONDS if first and self._background is None else SCAN_SECONDS
+        seconds = SCAN_SECONDS
+        if first and self._background is None:
+            seconds = FIRST_SCAN_SECONDS
+            self._let_the_model_read()
         try:
             report = self._gateway.scan(vault, seconds=seconds)
         except VaultOffline as error:
@@ -304,6 +311,19 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         if self._background is None and (first or report.taken):
             self._embed_now()
         return notices
+
+    def _let_the_model_read(self) -> None:
+        """Where something is rejected the model reads what comes in, for a paraphrase waits for a person.
+
+        A process that answers once loads it for that; a server's, on its way, is waited for a while.
+        """
+        with self._database.read() as connection:
+            if not tombstones.tombstones_exist(connection):
+                return
+        if self._embedder.state == "idle":
+            self._embedder.load_now()
+        else:
+            self._embedder.wait(GUARD_SECONDS)
 
     def _embed_now(self) -> None:
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""

@@ -17,6 +17,13 @@ from memsvc.service.gateway.meaning import differing, replaced, saying
         ("The door is open.", "The door is closed.", "polarity"),
         ("It is reachable.", "It is unreachable.", "polarity"),
         ("The boat went from Ana to Bo.", "The boat went from Bo to Ana.", "order"),
+        ("We sent it to Ana again.", "We sent it to everyone again.", "name"),
+        ("It weighs 3 kg.", "It weighs a lot.", "number"),
+        ("NATO 5.", "Ana 5.", "name"),
+        ("Deploy v2 now.", "Deploy v3 now.", "name"),
+        ("Call getUser now.", "Call getUsers now.", "name"),
+        ("NATO decides this today.", "Congress decides this today.", "name"),
+        ("The host is reachable.", "This box is unreachable.", "polarity"),
     ],
 )
 def test_numbers_names_values_polarity_and_order_keep_apart(one: str, other: str, why: str) -> None:
@@ -33,6 +40,11 @@ def test_numbers_names_values_polarity_and_order_keep_apart(one: str, other: str
         ("1,200 came.", "There came 1200."),
         ("Dogs are not allowed.", "Dogs are forbidden."),
         ("Heron's port is known.", "We know the port of Heron."),
+        ("RELEASE MOVED TO MAY", "The release moved to may"),
+        ("OPEN DOOR 12 13 14 15", "Unlocked door 12 13 14 15"),
+        ("That is what I want.", "That is what we want."),
+        ("A door is red.", "The door is red."),
+        ("Turn on the light.", "Turn on or off the light."),
     ],
 )
 def test_the_same_facts_in_another_form_are_the_same(one: str, other: str) -> None:
@@ -45,3 +57,7 @@ def test_one_word_in_the_place_of_another_is_named() -> None:
         "disk",
     )
     assert replaced(saying("It lives in memory."), saying("In memory it lives.")) is None
+    assert replaced(saying("It never lives in 3 seas."), saying("It lives in four lakes.")) == (
+        "seas",
+        "lakes",
+    )

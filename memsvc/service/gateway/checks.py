@@ -41,6 +41,7 @@ MAX_ITEMS = 50
 _DEFAULT = VaultPolicy()
 
 _FENCE = re.compile(r"<\s*/?\s*recalled[\s_-]*notes\b", re.IGNORECASE)
+_OPENING = "<＜﹤"
 _INVISIBLE = {"Cf", "Mn", "Me"}
 
 
@@ -133,7 +134,7 @@ def find_violation(
     rule for secrets, or nothing. `size` is the note's, where `body` is a whole file's text.
     """
     length = len(body) if size is None else size
-    if "<" in body or "＜" in body:
+    if any(sign in body for sign in _OPENING):
         visible = "".join(
             char
             for char in unicodedata.normalize("NFKC", body)

@@ -97,6 +97,16 @@ def test_sentences_end_at_ends_of_sentences_only() -> None:
 def test_a_reference_without_a_definition_is_no_link() -> None:
     assert texts("Take matrix[1][2] now") != texts("Take matrix[1][3] now")
     assert texts("Take [it][2] now\n\n[2]: u")[0] == "Take it now"
+    both = "Take [it][2], matrix[1][{}] too\n\n[2]: u"
+    assert texts(both.format(3))[0] != texts(both.format(4))[0]
+    for name in ("a)b", "(a", "()"):
+        assert FORM in normals(f"[{CLAIM}][{name}].\n\n[{name}]: https://heron.example"), name
+
+
+def test_what_stands_outside_every_block_is_said_too() -> None:
+    body = "One bird.\n\nTwo birds.\n\n```{}\nx = 1\n```\n"
+    assert FORM in normals(body.format(CLAIM))
+    assert FORM not in normals(body.format("Three birds"))
 
 
 def test_what_a_hard_break_joins_is_never_rejected_itself() -> None:
@@ -170,7 +180,8 @@ def test_the_second_reading_of_a_lone_number_is_never_rejected_itself() -> None:
                                   f"1. {CLAIM}", f"| {CLAIM} |\n|---|", f"```\n{CLAIM}\n```\n"])  # fmt: skip
 def test_a_body_of_one_claim_is_that_claim(body: str) -> None:
     assert whole(body) == FORM
-    assert plain_claim(CLAIM).normal == FORM
+    title = plain_claim(CLAIM)
+    assert (title.normal, title.start, title.end) == (FORM, 0, len(CLAIM))
     assert whole(f"{body}\n\nAnd more.") != FORM
 
 
@@ -194,7 +205,7 @@ def test_four_words_a_number_or_a_name_count(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["yes", "it is final", "e.g. this", "発売延期", "", "🎉 🎉 🎉 🎉 🎉"]
+    "text", ["yes", "it is final", "e.g. this", "発売延期", "发布 one two", "", "🎉 🎉 🎉 🎉 🎉"]
 )
 def test_less_does_not_count(text: str) -> None:
     assert not counts(text)
@@ -249,5 +260,6 @@ def test_hostile_bodies_are_split_in_linear_time(unit: str) -> None:
 def test_a_body_beyond_the_limit_is_split_by_lines() -> None:
     body = f"- {CLAIM}\n" + "- filler words stand here\n" * 40_000
     assert len(body) > 1_000_000
-    assert FORM in normals(body)
+    first = claims(body)[0]
+    assert (first.normal, body[first.start : first.end]) == (FORM, CLAIM)
     assert normal_form("The Heron release moved to 13 March") not in normals(body)

@@ -1,0 +1,1 @@
+"""Breaks one check of the product at a time and asks whether a test notices."""
