@@ -6,7 +6,7 @@ from memsvc.embedding.loader import LazyEmbedder
 from memsvc.embedding.reranking import LazyReranker
 from memsvc.errors import Misconfigured
 from memsvc.ids import NewId, new_ulid
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger.keys import RingFile
 from memsvc.ledger.migrate import revision_of
 from memsvc.ledger.tables import HEAD
@@ -42,7 +42,7 @@ def open_service(
 
     def needed_keys() -> frozenset[str]:
         with database.read() as connection:
-            return registry.tombstone_keys(connection)
+            return tombstones.tombstone_keys(connection)
 
     parts = Parts(
         home=home,

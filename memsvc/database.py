@@ -7,10 +7,10 @@ never cross a fork: a child gets a fresh pool.
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -19,9 +19,12 @@ from sqlalchemy.pool import QueuePool
 
 from memsvc.errors import Misconfigured, StorageFailed
 
-__all__ = ["Database", "table_exists"]
+__all__ = ["Database", "Snapshot", "in_batches", "table_exists"]
 
 BUSY_SECONDS = 60
+PAGES_AT_ONCE = 4_096
+REWRITE_SECONDS = 10
+_Item = TypeVar("_Item")
 
 
 class Database:
@@ -41,6 +44,7 @@ class Database:
             poolclass=QueuePool,
             pool_size=8,
             max_overflow=32,
+            hide_parameters=True,  # what was being stored stays out of errors and logs
             connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
         )
         event.listen(engine, "connect", _on_connect)
@@ -79,6 +83,18 @@ class Database:
         with _clear_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator["Snapshot"]:
+        """The database as it is at this moment, to be copied while others go on writing."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection:
+                connection.isolation_level = None
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # takes hold
+                yield Snapshot(connection)
+        except sqlite3.OperationalError as error:
+            raise StorageFailed(_operational(str(error))) from error
+
     def sync(self) -> None:
         """Make sure that everything committed so far survives power loss. Raises StorageFailed."""
         try:  # never the database itself: closing it would drop this process's locks on it
@@ -92,9 +108,57 @@ class Database:
         finally:
             os.close(handle)
 
+    def rewrite(self) -> bool:
+        """Write the whole file anew, so that no freed page and no journal holds what was deleted.
+
+        Needs as much free disk as the database takes. False when another process read or wrote
+        for too long, so that old pages may be left in the journal. Raises StorageFailed.
+        """
+        with _clear_errors(), self.engine.connect() as plain:
+            raw = plain.connection.dbapi_connection
+            if raw is None:
+                return False
+            cursor = raw.cursor()
+            try:
+                cursor.execute(f"PRAGMA busy_timeout={REWRITE_SECONDS * 1000}")
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                busy = cursor.fetchone() != (0, 0, 0)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    return False
+                raise StorageFailed(_operational(str(error))) from error
+            finally:
+                cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+                cursor.close()
+            return not busy
+
     def close(self) -> None:
         """Give back every connection of this process."""
         self.engine.dispose()
+
+
+class Snapshot:
+    """One moment of a database; what is committed later is not in it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def copy_to(self, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy it into a new file, page by page; `progress` takes pages done and in all.
+
+        Raises StorageFailed.
+        """
+
+        def told(_status: int, remaining: int, total: int) -> None:
+            if progress is not None:
+                progress(total - remaining, total)
+
+        try:
+            with closing(sqlite3.connect(path)) as target:
+                self._connection.backup(target, pages=PAGES_AT_ONCE, progress=told)
+        except sqlite3.OperationalError as error:
+            raise StorageFailed(_operational(str(error))) from error
 
 
 def _set_synchronous(connection: Connection, level: str) -> None:
@@ -139,7 +203,7 @@ def _clear_errors() -> Iterator[None]:
 
 
 def _operational(problem: str) -> str:
-    if "full" in problem:
+    if "disk is full" in problem:
         return "the disk that holds the database is full; nothing was written; free some space and repeat"
     if "readonly" in problem or "read-only" in problem:
         return "the database is read-only; nothing was written; make the home writable and repeat"
@@ -156,3 +220,8 @@ def table_exists(connection: Connection, name: str) -> bool:
         text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"), {"name": name}
     )
     return found.first() is not None
+
+
+def in_batches(items: Sequence[_Item], size: int = 500) -> list[Sequence[_Item]]:
+    """The items in order, so many at a time as one statement may well name."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

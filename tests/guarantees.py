@@ -18,6 +18,7 @@ GUARANTEES = {
     "C2": "a tombstone blocks in its own scope only, and no neighbour",
     "C3": "a retraction needs no replacement",
     "C4": "a superseded note never appears as current; its successor does",
+    "C5": "purge removes every byte of a note's text, keeps hashes, and says what is out of reach",
     "C6": "only a reviewer lifts a tombstone, on record",
     "A1": "every mutation, refusal and failure is one append-only event",
     "A2": "events form a hash chain that shows what was edited, removed, inserted or cut off",
@@ -29,4 +30,4 @@ GUARANTEES = {
     "R5": "a rebuilt index gives the same answers",
 }
 
-LATER = {"C5": "purge comes with the issue on review and audit"}
+LATER: dict[str, str] = {}

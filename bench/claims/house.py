@@ -9,7 +9,7 @@ from memsvc.clock import SystemClock
 from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.ids import new_ulid
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger.keys import RingFile
 from memsvc.model.identity import Caller, Principal, Scope
 from memsvc.model.requests import ForgetRequest, SaveRequest
@@ -48,7 +48,7 @@ class House:
 
     def _needed(self) -> frozenset[str]:
         with self._database.read() as connection:
-            return registry.tombstone_keys(connection)
+            return tombstones.tombstone_keys(connection)
 
     def _reject(self, claims: Sequence[str]) -> int:
         caller = Caller(Principal(PrincipalKind.AGENT, "bench"), VAULT, PROJECT, door="bench")

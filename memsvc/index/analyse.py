@@ -1,6 +1,6 @@
 """From text to terms: the one analyser, for what is indexed and for what is asked.
 
-Text is composed (NFKC), folded to lower case and stripped of accents and vowel points. `ä` is both
+Text is composed (NFKC), folded to lower case and stripped of accents, vowel points and invisible signs. `ä` is both
 `a` and `ae`. An identifier gives itself whole, joined and in parts: `gpt-4o` gives `gpt-4o`,
 `gpt4o`, `gpt`, `4o`; `v1.2` also `1.2`. A date gives its normal form besides. English words are
 stemmed, and what is written in Cyrillic letters loses its endings: the letters alone decide, so a
@@ -47,8 +47,12 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ي": "ی", "ك": "ک"}
 )  # letters with a stroke, ligatures, and Arabic letters that Persian keyboards write otherwise
+_APOSTROPHES = str.maketrans("", "", "'’")
 _VERSION = re.compile(r"v(\d+(?:\.\d+)+.*)")
 _ONE_NAME = re.compile(r"[^\W_]+(?:[-._][^\W_]+){1,3}")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
+)
 _UNSAFE = re.compile('[\x00-\x20\x7f"\ud800-\udfff]')
 
 _STOP = """
@@ -66,6 +70,7 @@ STOP_WORDS = frozenset(_STOP.split())
 
 def document_terms(text: str) -> list[str]:
     """Every term of a text, in order, with repeats. Linear; any text is legal."""
+    text = _seen(text)
     found: list[str] = []
     for run in _runs(text):
         found.extend(_expand(run, asked=False))
@@ -77,19 +82,25 @@ def query_terms(text: str) -> list[str]:
 
     English stop words are left out; a query of nothing else gives none.
     """
+    text = _seen(text[:MAX_QUERY])
     found: dict[str, None] = {}
-    for run in _runs(text[:MAX_QUERY]):
+    for run in _runs(text):
         flat = run.lower().replace("'", "").replace("’", "")
         if flat in STOP_WORDS:
             continue
         found.update(dict.fromkeys(_expand(run, asked=True)))
-    found.update(dict.fromkeys(dates(text[:MAX_QUERY])))
+    found.update(dict.fromkeys(dates(text)))
     terms = list(found)
     if len(terms) > MAX_QUERY_TERMS:  # what is long or holds a digit is rare wherever it stands
         weight = {term: (any(c.isdigit() for c in term), len(term)) for term in terms}
         kept = set(sorted(terms, key=lambda term: weight[term], reverse=True)[:MAX_QUERY_TERMS])
         terms = [term for term in terms if term in kept]
     return terms
+
+
+def _seen(text: str) -> str:
+    """Without signs that nobody sees, such as soft hyphens: they part no word."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def _runs(text: str) -> list[str]:
@@ -136,13 +147,13 @@ def _identifier(run: str) -> list[str]:
 
 
 def _add(found: dict[str, None], text: str) -> None:
-    folded = _fold(text).replace("'", "").replace("’", "")
+    folded = _fold(text).translate(_APOSTROPHES)
     if folded:
         found[stem(folded)] = None
     if not text.isascii():
         lowered = unicodedata.normalize("NFC", text.lower())
         if _UMLAUT.search(lowered):
-            found[stem(_fold(lowered.translate(_SPELLED)))] = None
+            found[stem(_fold(lowered.translate(_SPELLED)).translate(_APOSTROPHES))] = None
 
 
 def _add_joined(found: dict[str, None], run: str) -> None:

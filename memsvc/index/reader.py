@@ -4,13 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, distinct, func, select
 
 from memsvc.clock import UNKNOWN
+from memsvc.database import in_batches
 from memsvc.errors import ModelUnavailable
 from memsvc.index.analyse import query_terms
 from memsvc.index.postings import holding
@@ -147,7 +148,7 @@ def closer(
 def held(scope: ReadScope, connection: Connection, chunk_ids: Sequence[int]) -> dict[int, Held]:
     """The terms of passages, by passage id."""
     found: dict[int, Held] = {}
-    for some in _batches(chunk_ids):
+    for some in in_batches(chunk_ids):
         rows = connection.execute(
             select(terms.c.chunk_id, terms.c.title, terms.c.names, terms.c.terms).where(
                 terms.c.chunk_id.in_(some), terms.c.sc.in_(_tokens(scope))
@@ -195,11 +196,11 @@ def shown(scope: ReadScope, connection: Connection, entry_ids: Sequence[int]) ->
     keys = keys_of(scope)
     replaced: dict[str, list[str]] = {}
     rows: list[Row[Any]] = []
-    for some in _batches(entry_ids):
+    for some in in_batches(entry_ids):
         rows += connection.execute(
             select(entries).where(entries.c.entry_id.in_(some), entries.c.scope_key.in_(keys))
         ).all()
-    for some_notes in _batches([row.note_id for row in rows]):
+    for some_notes in in_batches([row.note_id for row in rows]):
         older = connection.execute(
             select(entries.c.note_id, entries.c.superseded_by, entries.c.scope_key)
             .where(
@@ -241,7 +242,7 @@ def passages(
 ) -> dict[int, Passage]:
     """Passages by id."""
     found: dict[int, Passage] = {}
-    for some in _batches(chunk_ids):
+    for some in in_batches(chunk_ids):
         rows = connection.execute(
             select(chunks.c.chunk_id, chunks.c.heading, chunks.c.text, chunks.c.lead)
             .join(terms, terms.c.chunk_id == chunks.c.chunk_id)
@@ -286,7 +287,7 @@ def catalogue(scope: ReadScope, connection: Connection, *, now: str) -> list[Cat
     about: dict[int, Row[Any]] = {}
     opening: dict[int, str] = {}
     out: dict[int, list[str]] = {}
-    for some in _batches([int(entry_id) for entry_id in seen.entry_ids]):
+    for some in in_batches([int(entry_id) for entry_id in seen.entry_ids]):
         rows = connection.execute(select(entries).where(entries.c.entry_id.in_(some)))
         about |= {row.entry_id: row for row in rows}
         beginning = select(chunks.c.entry_id, chunks.c.text).where(
@@ -396,6 +397,7 @@ def similar(
             version=one.version,
             score=round(float(score[at]), 3),
             how="similar",
+            path=one.path,
         )
         for at in best
         for one in [about[int(seen.entry_ids[at])]]
@@ -469,7 +471,7 @@ def _distinct(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
 def _in_scope(connection: Connection, keys: Sequence[str], notes: set[str]) -> set[str]:
     wanted = sorted(notes - {""})
     found: set[str] = set()
-    for some in _batches(wanted):
+    for some in in_batches(wanted):
         rows = connection.execute(
             select(entries.c.note_id, entries.c.scope_key).where(entries.c.note_id.in_(some))
         )
@@ -480,10 +482,3 @@ def _in_scope(connection: Connection, keys: Sequence[str], notes: set[str]) -> s
 def _related(row: Row[*tuple[Any, ...]], how: str) -> Related:
     scope = Scope(VaultName(row.vault), ProjectSlug(row.project))
     return Related(id=row.note_id, title=row.title, scope=str(scope), version=row.version, how=how)
-
-
-_Item = TypeVar("_Item")
-
-
-def _batches(items: Sequence[_Item], size: int = 500) -> list[list[_Item]]:
-    return [list(items[start : start + size]) for start in range(0, len(items), size)]

@@ -14,6 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
     insert,
     select,
+    update,
 )
 
 from memsvc.database import table_exists
@@ -28,18 +29,21 @@ __all__ = [
     "drop",
     "ensure",
     "entries",
+    "epoch",
     "gone",
     "links",
     "metadata",
     "rejections",
     "scopes",
+    "set_whole",
     "state",
     "terms",
     "vector_files",
     "vectors",
+    "whole",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raise it when a table, the analyser or the cutting into passages changes."""
 
 metadata = MetaData(
@@ -205,10 +209,31 @@ rejections = Table(
 
 
 def current(connection: Connection) -> bool:
-    """Whether the index is there and of this version."""
+    """Whether the index is there and of this version, whole or not."""
+    return abs(_version(connection)) == SCHEMA_VERSION
+
+
+def whole(connection: Connection) -> bool:
+    """Whether everything was put into it since it was made; else somebody is at it, or was cut off."""
+    return _version(connection) == SCHEMA_VERSION
+
+
+def epoch(connection: Connection) -> int:
+    """Which making of the index it is."""
+    return int(connection.execute(select(state.c.epoch)).scalar_one())
+
+
+def set_whole(connection: Connection, *, made: int) -> None:
+    """Note that everything is in it, if it is still the one of that epoch."""
+    statement = update(state).where(state.c.epoch == made)
+    connection.execute(statement.values(schema_version=SCHEMA_VERSION))
+
+
+def _version(connection: Connection) -> int:
+    """The version of the tables, below zero until they are filled; 0 without any."""
     if not table_exists(connection, state.name):
-        return False
-    return connection.execute(select(state.c.schema_version)).scalar() == SCHEMA_VERSION
+        return 0
+    return int(connection.execute(select(state.c.schema_version)).scalar() or 0)
 
 
 def ensure(connection: Connection) -> bool:
@@ -218,8 +243,8 @@ def ensure(connection: Connection) -> bool:
     drop(connection)
     metadata.create_all(connection)
     sqlite_fts.create(connection)
-    epoch = secrets.randbits(62)
-    connection.execute(insert(state).values(id=1, schema_version=SCHEMA_VERSION, epoch=epoch))
+    made = secrets.randbits(62)
+    connection.execute(insert(state).values(id=1, schema_version=-SCHEMA_VERSION, epoch=made))
     return True
 
 

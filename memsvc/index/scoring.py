@@ -25,9 +25,11 @@ def idf(found: int, total: int) -> float:
     return float(np.log(1.0 + (padded - found + 0.5) / (found + 0.5)))
 
 
-def fuse(cosine: NDArray[np.float32], coverage: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores, higher is better; 1.4 at most, 1 at most without vectors."""
-    return closeness(cosine, coverage) + WORDS * coverage
+def fuse(
+    cosine: NDArray[np.float32], coverage: NDArray[np.float64], *, words: float = WORDS
+) -> NDArray[np.float64]:
+    """Scores, higher is better; 1 + `words` at most, STAND_IN + `words` at most without vectors."""
+    return closeness(cosine, coverage) + words * coverage
 
 
 def closeness(cosine: NDArray[np.float32], coverage: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from memsvc.model.identity import Scope
 
-__all__ = ["create", "drop", "matching", "scope_key", "scope_token"]
+__all__ = ["create", "drop", "forget_deleted", "matching", "scope_key", "scope_token"]
 
 _TABLE = """
 CREATE VIRTUAL TABLE index_fts USING fts5(
@@ -52,6 +52,11 @@ def create(connection: Connection) -> None:
 def drop(connection: Connection) -> None:
     """Remove the full-text table; its triggers go with `index_terms`."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS index_fts")
+
+
+def forget_deleted(connection: Connection) -> None:
+    """Merge the whole full-text index into one piece: words of deleted passages stand in it until then."""
+    connection.exec_driver_sql("INSERT INTO index_fts(index_fts) VALUES ('optimize')")
 
 
 def scope_key(scope: Scope) -> str:

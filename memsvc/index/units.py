@@ -62,9 +62,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in itertools.pairwise(cuts) if end > start]
 
 
-def pack(
-    text: str, states: NDArray[np.float32], spans: Sequence[tuple[int, int]], *, tokens: bool = True
-) -> bytes:
+def pack(text: str, states: NDArray[np.float32], spans: Sequence[tuple[int, int]]) -> bytes:
     """What is kept of a passage: `states` are its tokens' unit vectors, `spans` where they stand."""
     begins = np.array([span[0] for span in spans], dtype=np.int64)
     rows: list[NDArray[np.float32]] = []
@@ -76,7 +74,7 @@ def pack(
     matrix = np.array(rows, dtype=np.float32)
     matrix /= np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-9)
     kept = [at for at, (start, end) in enumerate(spans) if _has_letter(text[start:end])]
-    kept = kept[:MAX_TOKENS] if tokens else []
+    kept = kept[:MAX_TOKENS]
     return b"".join(
         (
             _HEAD.pack(len(matrix), len(kept)),

@@ -96,6 +96,14 @@ class VectorFile:
                 file.seek(begin + self.signs_bytes + place * self.dimension * 4)
                 file.write(nothing)
 
+    def erase_from(self, first: int) -> None:
+        """The same for every position from `first` on: what failed transactions left there."""
+        try:
+            size = self.path.stat().st_size
+        except OSError:
+            return
+        self.erase(range(first, size // self.segment_bytes * SEGMENT))
+
     def map(self) -> "Mapped | None":
         """The file as it is now, shared with every process; None when there is nothing to map."""
         try:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     update,
 )
 
+from memsvc.database import in_batches
 from memsvc.index.schema import chunks, dead_vectors, details, entries, vector_files, vectors
 from memsvc.index.values import PassageVector
 from memsvc.index.vectorfile import VectorFile
@@ -35,6 +36,7 @@ __all__ = [
     "has_vector",
     "known",
     "put_vectors",
+    "scrub",
     "share",
     "tidy",
     "untidy",
@@ -45,7 +47,6 @@ Known = dict[bytes, list[tuple[int, int]]]
 
 COMPACT_FROM = 8 * 1_024
 """A smaller file is never rewritten to win back room."""
-_BATCH = 500
 
 
 def file_of(connection: Connection, model_id: str) -> tuple[Row[Any], VectorFile] | None:
@@ -64,7 +65,7 @@ def put_vectors(
     Raises StorageFailed when the file refuses.
     """
     there: set[int] = set()
-    for some in _batches(ids):
+    for some in in_batches(ids):
         found = connection.execute(select(chunks.c.chunk_id).where(chunks.c.chunk_id.in_(some)))
         there.update(found.scalars())
         file_id = select(vector_files.c.file_id).where(vector_files.c.model_id == model_id)
@@ -178,6 +179,13 @@ def tidy(connection: Connection) -> None:
             continue
 
 
+def scrub(connection: Connection) -> None:
+    """`tidy`, and erase what transactions that failed wrote behind the last vector."""
+    tidy(connection)
+    for row, file in _files(connection):
+        file.erase_from(row.rows)
+
+
 def _erase_dead(connection: Connection, file_id: int, file: VectorFile) -> int:
     named = select(vectors.c.vector_id).where(
         vectors.c.file_id == dead_vectors.c.file_id, vectors.c.position == dead_vectors.c.position
@@ -284,7 +292,3 @@ def _strays(connection: Connection, wanted: Sequence[Path]) -> list[Path]:
     folder = _folder(connection)
     names = {path.name for path in wanted}
     return [path for path in folder.glob("*.vectors") if path.name not in names]
-
-
-def _batches(ids: Sequence[int]) -> list[list[int]]:
-    return [list(ids[start : start + _BATCH]) for start in range(0, len(ids), _BATCH)]

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, case, func, select
 
+from memsvc.database import in_batches
 from memsvc.index.rules import INSTANTS, Shape, Which, statement
 from memsvc.index.schema import entries, gone, scopes, state
 from memsvc.index.sets import (
@@ -38,7 +39,6 @@ OF_A_KIND = 2
 MOST_CHANGES = 5_000
 """After more changes a set is made anew."""
 _END_OF_TIME = "~"
-_BATCH = 500
 
 _Kind = tuple[int, tuple[str, ...], Filters]
 
@@ -192,8 +192,7 @@ def _refreshed(
         affected |= {row.entry_id: row for row in crossed}
         until = _next_boundary(connection, keys, filters.now)
     notes = sorted({row.note_id for row in affected.values()} | {row.note_id for row in left})
-    for start in range(0, len(notes), _BATCH):
-        some = notes[start : start + _BATCH]
+    for some in in_batches(notes):
         found = _rows(connection, keys, filters, Which.REPLACED, notes=some)
         affected |= {row.entry_id: row for row in found}
     fresh: Sequence[Row[Any]] = [affected[entry_id] for entry_id in sorted(affected)]

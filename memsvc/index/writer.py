@@ -24,11 +24,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
+from memsvc.database import in_batches
 from memsvc.index.analyse import document_terms
 from memsvc.index.chunks import Chunk, chunk, embed_text
 from memsvc.index.schema import chunks, entries, gone, links, scopes, state, terms
 from memsvc.index.schema import vectors as vector_rows
-from memsvc.index.sqlite_fts import scope_key, scope_token
+from memsvc.index.sqlite_fts import forget_deleted, scope_key, scope_token
 from memsvc.index.values import ChunkText, IndexEntry, PassageVector
 from memsvc.index.vectorstore import (
     Known,
@@ -38,6 +39,7 @@ from memsvc.index.vectorstore import (
     has_vector,
     known,
     put_vectors,
+    scrub,
     share,
     tidy,
     untidy,
@@ -48,13 +50,13 @@ __all__ = [
     "bump",
     "chunks_without_vector",
     "count_without_vector",
+    "forget_deleted",
     "put",
     "put_all",
     "put_later",
     "put_vectors",
     "remove_note",
-    "remove_version",
-    "set_links",
+    "scrub",
     "tidy",
     "together",
     "untidy",
@@ -206,24 +208,20 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
 def remove_note(connection: Connection, note_id: str) -> None:
     """Take every version of a note out."""
     _put_waiting(connection)
-    _touch(connection, _remove(connection, entries.c.note_id == note_id))
-
-
-def remove_version(connection: Connection, note_id: str, version: int) -> None:
-    """Take one version of a note out."""
-    _put_waiting(connection)
-    _touch(connection, _remove(connection, _is_version(note_id, version)))
+    _remove(connection, entries.c.note_id == note_id)
 
 
 def set_links(connection: Connection, note_id: str, targets: Iterable[str]) -> None:
-    """What the note's latest version links to: ids of notes."""
+    """What the note's latest version links to: ids of notes. Its text stays as it is indexed."""
     _put_waiting(connection)
-    condition = (entries.c.note_id == note_id) & (entries.c.latest == 1)
-    wanted = tuple(targets)
-    for entry_id in connection.execute(select(entries.c.entry_id).where(condition)).scalars().all():
-        connection.execute(delete(links).where(links.c.entry_id == entry_id))
-        _link(connection, entry_id, wanted)
-    _touch(connection, _keys(connection, condition))
+    latest = and_(entries.c.note_id == note_id, entries.c.latest == 1)
+    found = connection.execute(select(entries.c.entry_id).where(latest)).scalars().all()
+    connection.execute(delete(links).where(links.c.entry_id.in_(found)))
+    wanted = dict.fromkeys(targets)
+    rows = [{"entry_id": entry, "target": target} for entry in found for target in wanted]
+    if rows:
+        connection.execute(insert(links), rows)
+    _touch(connection, _keys(connection, latest))
 
 
 def chunks_without_vector(
@@ -285,7 +283,8 @@ def _touch(connection: Connection, keys: Iterable[str]) -> None:
         )
 
 
-def _remove(connection: Connection, condition: ColumnElement[bool]) -> list[str]:
+def _remove(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Take versions out, and tell the scopes that they leave: they may come back in another."""
     found = connection.execute(
         select(entries.c.entry_id, entries.c.scope_key).where(condition)
     ).all()
@@ -298,7 +297,7 @@ def _remove(connection: Connection, condition: ColumnElement[bool]) -> list[str]
         connection.execute(delete(chunks).where(chunks.c.entry_id == row.entry_id))
         connection.execute(delete(links).where(links.c.entry_id == row.entry_id))
         connection.execute(delete(entries).where(entries.c.entry_id == row.entry_id))
-    return [row.scope_key for row in found]
+    _touch(connection, [row.scope_key for row in found])
 
 
 def _next_change(connection: Connection) -> int:
@@ -328,11 +327,9 @@ def _clear(connection: Connection, puts: Sequence[IndexEntry]) -> dict[str, Know
     ids = list({entry.note_id for entry in puts})
     there: dict[str, Known] = {}
     versions: set[tuple[str, int]] = set()
-    for start in range(0, len(ids), 500):
+    for some in in_batches(ids):
         rows = connection.execute(
-            select(entries.c.note_id, entries.c.version).where(
-                entries.c.note_id.in_(ids[start : start + 500])
-            )
+            select(entries.c.note_id, entries.c.version).where(entries.c.note_id.in_(some))
         )
         versions.update((row.note_id, row.version) for row in rows)
     for note_id in sorted({note_id for note_id, _ in versions}):
@@ -443,9 +440,3 @@ def _give_vectors(
     share(connection, named)
     for model_id, vectors in fresh.items():
         add_vectors(connection, model_id, list(vectors), list(vectors.values()))
-
-
-def _link(connection: Connection, entry_id: int, targets: Iterable[str]) -> None:
-    rows = [{"entry_id": entry_id, "target": target} for target in dict.fromkeys(targets)]
-    if rows:
-        connection.execute(insert(links), rows)

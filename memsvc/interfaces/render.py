@@ -7,7 +7,7 @@ nothing that was stored can pass for memsvc's own words. All text stays under `M
 from collections.abc import Callable, Iterable, Sequence
 
 from memsvc.errors import MemsvcError, StaleVersion
-from memsvc.interfaces.fence import fence, one_line
+from memsvc.interfaces.fence import error_line, fence, one_line, quoted
 from memsvc.model.replies import (
     CorrectReply,
     EventView,
@@ -16,6 +16,7 @@ from memsvc.model.replies import (
     NoteView,
     RecallReply,
     Related,
+    RestoreReply,
     SaveReply,
     ScopesReply,
     VersionView,
@@ -32,6 +33,7 @@ __all__ = [
     "render_history",
     "render_note",
     "render_recall",
+    "render_restore",
     "render_save",
     "render_scopes",
 ]
@@ -42,6 +44,7 @@ _LAST_LINE = 500
 """A page ends at the last line end within so many characters."""
 _FIELD_CHARS = 200
 _LISTED = 8
+_OUT_OF_REACH = 20
 _TO_THE_SECOND = 20
 
 
@@ -70,7 +73,7 @@ def render_save(reply: SaveReply) -> str:
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.superseded:
         lines.append(f"now superseded: {_listed(reply.superseded)}")
-    lines += _related(
+    lines += _others(
         "similar notes; if one of them is about the same thing, use correct on it instead:",
         reply.similar,
     )
@@ -88,7 +91,7 @@ def render_correct(reply: CorrectReply) -> str:
         lines.append(f"valid from: {_when(reply.valid_from)}")
     if reply.tombstones:
         lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
-    lines += _related("other notes that still state the old text:", reply.also_stated_in)
+    lines += _others("other notes that still state the old text:", reply.also_stated_in)
     return _bounded([*lines, *_notice(reply.notice)])
 
 
@@ -98,20 +101,44 @@ def render_forget(reply: ForgetReply) -> str:
         "retracted": "Forgotten: the note left recall.",
         "passage_removed": "Forgotten: the passage left the note.",
         "proposed": "Proposed: the note stays as it is until a person approves it without the passage.",
+        "purged": "Purged: the text is gone from files, versions and index; hashes stay.",
     }.get(reply.outcome, f"{reply.outcome}.")
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.trash:
-        lines.append(f"the file is now: {one_line(reply.trash)}")
+        lines.append(f"the file is now: {quoted(reply.trash)}")
     if reply.tombstones:
         lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
-    lines += _related("other notes that state the same:", reply.also_stated_in)
+    if reply.erased:
+        lines.append(f"removed for good: {_counted(reply.erased, 'file')}")
+    if reply.also_purged:
+        lines.append(f"purged too, as proposed for it: {', '.join(reply.also_purged)}")
+    lines += _others("other notes that state the same:", reply.also_stated_in)
+    too = any(one.how.endswith("retracted") for one in reply.derived)
+    heading = "retracted too, as derived from it:" if too else "notes whose source it is:"
+    lines += _others(heading, reply.derived)
+    if reply.out_of_reach:
+        lines.append("out of reach, where the text may still be:")
+        lines += [_fenced([f"- {where}" for where in reply.out_of_reach], most=_OUT_OF_REACH)]
+    return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_restore(reply: RestoreReply) -> str:
+    """Which text of a note is current again, and what may be said again."""
+    head = {
+        "restored": f"Restored: the text of version {reply.restored} is current again.",
+        "unchanged": "Nothing to restore.",
+    }.get(reply.outcome, f"{reply.outcome}.")
+    lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
+    if reply.lifted:
+        lines.append(f"no longer rejected: {_counted(reply.lifted, 'statement')}")
     return _bounded([*lines, *_notice(reply.notice)])
 
 
 def render_note(note: NoteView) -> str:
     """A whole note with its provenance, fenced as data; a long body is cut, and says so."""
     facts = [
-        f"title: {_field(note.title)}",
+        *_optional("withheld", note.withheld),
+        *_optional("title", note.title),
         " · ".join(
             (note.kind, note.status, note.trust, "current" if note.current else "not current")
         ),
@@ -165,7 +192,7 @@ def render_history(reply: HistoryReply) -> str:
     if not reply.events:
         return "No events match in this scope."
     lines: list[str] = []
-    room = MAX_CHARS - 200
+    room = MAX_CHARS - 260  # of the fence and the line behind it
     last = reply.next
     for event in reply.events:
         line = render_event(event)
@@ -174,9 +201,8 @@ def render_history(reply: HistoryReply) -> str:
             last = event.seq + 1
             break
         lines.append(line)
-    if last:
-        lines.append(f'older events: ask again with since="{last}"')
-    return "\n".join(lines)
+    more = [f'older events: ask again with since="{last}"'] if last else []
+    return "\n".join([fence({"scope": reply.scope}, "\n".join(lines)), *more])
 
 
 def render_event(event: EventView) -> str:
@@ -204,7 +230,7 @@ def render_scopes(reply: ScopesReply) -> str:
         f"policy: {', '.join(f'{name}={value}' for name, value in reply.policy.items())}",
         f"state: {reply.state}; {_counted(reply.notes, 'note')}",
         f"index: {', '.join(f'{name}={value}' for name, value in reply.index.items())}",
-        *(f"problem: {_field(problem)}" for problem in reply.problems[:_LISTED]),
+        *([_fenced([f"problem: {one}" for one in reply.problems])] if reply.problems else []),
     ]
     return _bounded(lines)
 
@@ -212,7 +238,7 @@ def render_scopes(reply: ScopesReply) -> str:
 def render_error(error: MemsvcError) -> str:
     """The error's message and, for a stale version, the note's current text."""
     current = render_current(error)
-    message = one_line(error.message, 3_000)
+    message = error_line(error)
     return f"{message}\n{current}" if current else message
 
 
@@ -235,6 +261,7 @@ _RENDERERS: Sequence[tuple[type, Callable[..., str]]] = (
     (SaveReply, render_save),
     (CorrectReply, render_correct),
     (ForgetReply, render_forget),
+    (RestoreReply, render_restore),
     (NoteView, render_note),
     (HistoryReply, render_history),
     (ScopesReply, render_scopes),
@@ -243,7 +270,7 @@ _RENDERERS: Sequence[tuple[type, Callable[..., str]]] = (
 
 def _place(note_id: str, version: int, scope: str, path: str, event: int) -> list[str]:
     lines = [f"id: {note_id}  version: {version}  scope: {scope}  audit event: {event}"]
-    return [*lines, f"path: {one_line(path)}"] if path else lines
+    return [*lines, f"path: {quoted(path)}"] if path else lines
 
 
 def _related(heading: str, notes: Sequence[Related]) -> list[str]:
@@ -257,6 +284,18 @@ def _related(heading: str, notes: Sequence[Related]) -> list[str]:
     ]
     more = [f"- and {len(notes) - _LISTED} more"] if len(notes) > _LISTED else []
     return [heading, *lines, *more]
+
+
+def _others(heading: str, notes: Sequence[Related]) -> list[str]:
+    """The same where no fence stands around it yet."""
+    lines = _related(heading, notes)
+    return [lines[0], fence({}, "\n".join(lines[1:]))] if lines else []
+
+
+def _fenced(lines: Sequence[str], *, most: int = _LISTED) -> str:
+    """Lines with stored text in them, one each, in a fence of their own; the first `most`."""
+    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
+    return fence({}, "\n".join([*(_field(line) for line in lines[:most]), *more]))
 
 
 def _versions(versions: Sequence[VersionView]) -> list[str]:

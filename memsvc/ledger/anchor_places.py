@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 from memsvc.errors import InvalidInput, Misconfigured, StorageFailed
 from memsvc.ledger.anchor import Anchor, parse
 
-__all__ = ["Contents", "Place", "append", "listed", "read", "remember", "split"]
+__all__ = ["IN_BACKUP", "Contents", "Place", "append", "listed", "read", "remember", "split"]
 
+IN_BACKUP = "anchor.jsonl"
+"""The anchor that travels in a backup."""
 _LIST = "places.json"
 _MOST_BYTES = 64 * 1024 * 1024
 
@@ -49,8 +52,13 @@ def split(lines: Iterable[str]) -> Contents:
 
 
 def read(path: Path) -> Contents:
-    """What a file of anchors holds. Raises FileNotFoundError, or Misconfigured when it is unreadable."""
+    """What a file of anchors holds, or a backup, which has one of its own.
+
+    Raises FileNotFoundError, or Misconfigured when it is unreadable.
+    """
     try:
+        if path.suffix.lower() == ".zip":
+            return split(_in_backup(path).decode("utf-8", "replace").splitlines())
         if path.stat().st_size > _MOST_BYTES:
             raise Misconfigured(f"{path.name} is too large to be a file of anchors")
         text = path.read_bytes().decode("utf-8", "replace")
@@ -59,6 +67,19 @@ def read(path: Path) -> Contents:
     except OSError as error:
         raise Misconfigured(f"{path.name} cannot be read: {error.strerror}") from error
     return split(text.splitlines())
+
+
+def _in_backup(path: Path) -> bytes:
+    import zipfile  # only for this
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(IN_BACKUP)
+            if info.file_size > _MOST_BYTES:
+                raise Misconfigured(f"{path.name} holds too much for an anchor")
+            return archive.read(info)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise Misconfigured(f"{path.name} is no whole backup with an anchor") from error
 
 
 def append(path: Path, anchor: Anchor) -> bool:

@@ -1,7 +1,7 @@
 """What a caller may read of the ledger; every function takes the proof of its scope first."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,19 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, 
 from memsvc.ledger import tables
 from memsvc.model.identity import Scope
 from memsvc.model.replies import EventView, Json
+from memsvc.model.vocabulary import Status
 from memsvc.scope.proof import ReadScope
 
-__all__ = ["ALL_EVENTS", "EventFilter", "count_events", "events", "reviews", "tombstones"]
+__all__ = [
+    "ALL_EVENTS",
+    "EventFilter",
+    "count_events",
+    "events",
+    "note_ids",
+    "reviews",
+    "successors",
+    "tombstones",
+]
 
 _MOST_TERMS = 100
 
@@ -115,6 +125,37 @@ def reviews(
         {**{name: getattr(row, name) for name in shown}, "detail": json.loads(row.detail)}
         for row in rows
     ]
+
+
+def note_ids(
+    scope: ReadScope, connection: Connection, *, only: Scope, statuses: Collection[Status]
+) -> list[str]:
+    """The ids of the notes of one scope among those that may be read, which stand so, in order."""
+    table = tables.note
+    rows = connection.execute(
+        select(table.c.note_id)
+        .where(
+            _within(scope, table.c.vault, table.c.project),
+            _is(table.c.vault, table.c.project, only),
+            table.c.status.in_([status.value for status in statuses]),
+        )
+        .order_by(table.c.note_id)
+    )
+    return [row.note_id for row in rows]
+
+
+def successors(scope: ReadScope, connection: Connection, *, only: Scope) -> dict[str, str]:
+    """By id of a replaced note of one scope, the id of the note that replaced it there."""
+    table = tables.note
+    rows = connection.execute(
+        select(table.c.note_id, table.c.superseded_by).where(
+            _within(scope, table.c.vault, table.c.project),
+            _is(table.c.vault, table.c.project, only),
+            table.c.status == Status.SUPERSEDED.value,
+            table.c.superseded_by != "",
+        )
+    )
+    return {row.note_id: row.superseded_by for row in rows}
 
 
 def _within(

@@ -7,6 +7,7 @@ from memsvc.model.vocabulary import NoteId, ProjectSlug, Status, Trust, VaultNam
 
 __all__ = [
     "GONE",
+    "PURGED",
     "FileOperation",
     "FileRecord",
     "NoteRecord",
@@ -17,6 +18,8 @@ __all__ = [
 
 GONE = (Status.RETRACTED, Status.REJECTED)
 """A note that stands so is found by nobody."""
+PURGED = ".purged"
+"""The folder that purged notes are said to be in, where no file is ever a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

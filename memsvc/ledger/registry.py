@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from memsvc.ledger import tables
 from memsvc.ledger.records import (
@@ -12,7 +12,6 @@ from memsvc.ledger.records import (
     FileOperation,
     FileRecord,
     NoteRecord,
-    TombstoneRecord,
     VaultRecord,
     VersionRecord,
 )
@@ -21,26 +20,22 @@ from memsvc.model.vocabulary import Action, NoteId, ProjectSlug, Status, Trust, 
 
 __all__ = [
     "at_paths",
-    "blocking",
     "count_notes",
+    "ends_of",
     "file_states",
     "find_note",
     "find_version",
-    "has_tombstones",
+    "gone_of",
     "named",
     "notes_of",
     "operations",
     "path_taken",
-    "recorded_keys",
+    "reasons_of",
     "remembered_reply",
     "same_text",
     "scopes_with_events",
     "scopes_with_records",
-    "scopes_with_tombstones",
-    "standing",
-    "standing_ids",
-    "tombstone_keys",
-    "tombstones_exist",
+    "sourced_by_links",
     "unresolved",
     "vault_named",
     "vaults",
@@ -53,7 +48,14 @@ _GONE = tuple(status.value for status in GONE)
 _BATCH = 400
 _WRITES = tuple(
     action.value
-    for action in (Action.SAVE, Action.CORROBORATE, Action.CORRECT, Action.FORGET, Action.PROPOSE)
+    for action in (
+        Action.SAVE,
+        Action.CORROBORATE,
+        Action.CORRECT,
+        Action.FORGET,
+        Action.PROPOSE,
+        Action.IMPORT,
+    )
 )
 
 
@@ -152,6 +154,17 @@ def notes_of(connection: Connection, vault: VaultName) -> list[NoteRecord]:
     return [_note(row) for row in rows]
 
 
+def gone_of(connection: Connection, vault: VaultName) -> list[NoteRecord]:
+    """All notes of a vault that are gone, by id."""
+    table = tables.note
+    rows = connection.execute(
+        select(table)
+        .where(table.c.vault == vault, table.c.status.in_(_GONE))
+        .order_by(table.c.note_id)
+    )
+    return [_note(row) for row in rows]
+
+
 def find_version(connection: Connection, note_id: str, version: int) -> VersionRecord | None:
     """One version of a note."""
     table = tables.note_version
@@ -168,6 +181,20 @@ def versions_of(connection: Connection, note_id: str) -> list[VersionRecord]:
         select(table).where(table.c.note_id == note_id).order_by(table.c.version)
     )
     return [_version(row) for row in rows]
+
+
+def ends_of(
+    connection: Connection, note_ids: Iterable[str]
+) -> dict[tuple[str, int], tuple[str, str, str]]:
+    """Of each version of these notes: the note's status, how the version ended, and recorded until when."""
+    note, version = tables.note, tables.note_version
+    rows = connection.execute(
+        select(version.c.note_id, version.c.version, note.c.status, version.c.end_mode,
+               version.c.recorded_to)
+        .join(note, note.c.note_id == version.c.note_id)
+        .where(version.c.note_id.in_(list(note_ids)))
+    )  # fmt: skip
+    return {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
 
 
 def version_numbers(connection: Connection, note_id: str) -> list[int]:
@@ -225,6 +252,37 @@ def writes_since(
     return int(found.scalar() or 0)
 
 
+def sourced_by_links(
+    connection: Connection, vault: VaultName
+) -> list[tuple[NoteRecord, VersionRecord]]:
+    """The notes of a vault that are not gone and whose current text names another as its source."""
+    note, version = tables.note, tables.note_version
+    rows = connection.execute(
+        select(note.c.note_id)
+        .join(
+            version, (version.c.note_id == note.c.note_id) & (version.c.version == note.c.version)
+        )
+        .where(note.c.vault == vault, note.c.status.not_in(_GONE), version.c.source.contains("[["))
+        .order_by(note.c.path)
+    )
+    found = []
+    for row in rows.all():
+        record = find_note(connection, row.note_id)
+        text = find_version(connection, row.note_id, record.version) if record else None
+        if record is not None and text is not None:
+            found.append((record, text))
+    return found
+
+
+def reasons_of(connection: Connection, note_id: str) -> list[str]:
+    """The reasons that the events of a note give, each once."""
+    table = tables.audit_event
+    rows = connection.execute(
+        select(table.c.reason).where(table.c.note_id == note_id, table.c.reason != "").distinct()
+    )
+    return [row.reason for row in rows]
+
+
 def named(
     connection: Connection, vault: VaultName, names: Iterable[str]
 ) -> list[tuple[str, str, str, str]]:
@@ -245,66 +303,6 @@ def named(
         )
         found.extend((row.note_id, row.name, row.path, row.project) for row in rows)
     return found
-
-
-def has_tombstones(connection: Connection, scope: Scope) -> bool:
-    """Whether anything was rejected in the scope and not lifted."""
-    return connection.execute(_standing(scope).limit(1)).first() is not None
-
-
-def tombstones_exist(connection: Connection) -> bool:
-    """Whether the database holds any tombstone at all."""
-    return connection.execute(select(tables.tombstone.c.tombstone_id).limit(1)).first() is not None
-
-
-def tombstone_keys(connection: Connection) -> frozenset[str]:
-    """The ids of the keys that standing tombstones were made with."""
-    table = tables.tombstone
-    rows = connection.execute(select(table.c.key_id).where(table.c.lifted_at == "").distinct())
-    return frozenset(row.key_id for row in rows)
-
-
-def recorded_keys(connection: Connection) -> frozenset[str]:
-    """The ids of the tombstone keys that an event tells of; the first one of a home has none."""
-    table = tables.audit_event
-    rows = connection.execute(
-        select(table.c.detail).where(
-            table.c.action == Action.CONFIG.value, table.c.detail.contains('"tombstone_key"')
-        )
-    )
-    found = (json.loads(row.detail).get("tombstone_key") for row in rows)
-    return frozenset(one for one in found if isinstance(one, str))
-
-
-def blocking(connection: Connection, scope: Scope, digests: Sequence[str]) -> list[TombstoneRecord]:
-    """The standing tombstones of the scope among the digests, oldest first."""
-    found: list[TombstoneRecord] = []
-    for start in range(0, len(digests), _BATCH):
-        batch = list(digests[start : start + _BATCH])
-        rows = connection.execute(_standing(scope).where(tables.tombstone.c.digest.in_(batch)))
-        found.extend(_tombstone(row) for row in rows)
-    return sorted(found, key=lambda record: (record.at, record.tombstone_id))
-
-
-def standing(connection: Connection, scope: Scope) -> list[TombstoneRecord]:
-    """Every tombstone that blocks in the scope, oldest first."""
-    rows = connection.execute(_standing(scope).order_by(tables.tombstone.c.tombstone_id))
-    return [_tombstone(row) for row in rows]
-
-
-def standing_ids(connection: Connection, scope: Scope) -> set[str]:
-    """The ids of the tombstones that block in the scope."""
-    found = _standing(scope).with_only_columns(tables.tombstone.c.tombstone_id)
-    return set(connection.execute(found).scalars())
-
-
-def scopes_with_tombstones(connection: Connection) -> list[Scope]:
-    """Every scope in which something is rejected."""
-    table = tables.tombstone
-    rows = connection.execute(
-        select(table.c.vault, table.c.project).where(table.c.lifted_at == "").distinct()
-    )
-    return [Scope(VaultName(row.vault), ProjectSlug(row.project)) for row in rows]
 
 
 def operations(connection: Connection, vault: VaultName) -> list[FileOperation]:
@@ -378,13 +376,6 @@ def count_notes(connection: Connection, vault: VaultName) -> int:
     return int(found.scalar() or 0)
 
 
-def _standing(scope: Scope) -> Select[Any]:
-    table = tables.tombstone
-    return select(table).where(
-        table.c.vault == scope.vault, table.c.project == scope.project, table.c.lifted_at == ""
-    )
-
-
 def _vault(row: Row[Any]) -> VaultRecord:
     return VaultRecord(
         name=VaultName(row.name),
@@ -422,9 +413,3 @@ def _version(row: Row[Any]) -> VersionRecord:
     plain["status"] = Status(row.status)
     plain["trust"] = Trust(row.trust)
     return VersionRecord(**plain)
-
-
-def _tombstone(row: Row[Any]) -> TombstoneRecord:
-    plain = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-    del plain["lifted_event"]
-    return TombstoneRecord(**plain)

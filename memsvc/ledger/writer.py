@@ -6,13 +6,14 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, case, delete, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from memsvc.clock import stamp
 from memsvc.ledger import tables
 from memsvc.ledger.chain import GENESIS, event_hash
 from memsvc.ledger.records import (
+    PURGED,
     FileRecord,
     NoteRecord,
     TombstoneRecord,
@@ -37,7 +38,9 @@ __all__ = [
     "drop_file_states",
     "drop_operation",
     "end_version",
+    "forget_reasons",
     "lift_tombstone",
+    "purge_note",
     "remember_reply",
     "remove_vault",
     "set_file_states",
@@ -221,6 +224,76 @@ def decide_review(
         .values(state=state, closed_at=stamp(at), detail=json.dumps(detail, ensure_ascii=False))
     )
     return True
+
+
+def purge_note(connection: Connection, note_id: str, *, at: datetime) -> None:
+    """Take every text of a note out of the tables: versions, names, paths, what waits, kept replies.
+
+    Ids, hashes, windows, who did what and what was decided stay.
+    """
+    now = stamp(at)
+    version, review = tables.note_version, tables.review_item
+    nothing = {"content": "", "title": "", "path": "", "reason": "", "problem": "", "source": "[]"}
+    connection.execute(
+        update(version)
+        .where(version.c.note_id == note_id)
+        .values(
+            **nothing,
+            body_start=0,
+            end_mode="purged",
+            recorded_to=case((version.c.recorded_to == "", now), else_=version.c.recorded_to),
+        )
+    )
+    nowhere = f"{PURGED}/{note_id}"
+    update_note(
+        connection,
+        note_id,
+        status="retracted",
+        withheld="purged",
+        path=nowhere,
+        trash_path="",
+        unresolved="",
+        updated_at=now,
+    )
+    for table in (tables.note_name, tables.file_state):
+        connection.execute(delete(table).where(table.c.note_id == note_id))
+    close_reviews(connection, note_id, at=at, state="purged")
+    items = connection.execute(
+        select(review.c.review_id, review.c.detail).where(review.c.note_id == note_id)
+    )
+    for item in items.all():
+        kept = {key: value for key, value in json.loads(item.detail).items() if key == "decision"}
+        connection.execute(
+            update(review)
+            .where(review.c.review_id == item.review_id)
+            .values(detail=json.dumps(kept, ensure_ascii=False))
+        )
+    _forget_replies(connection, note_id)
+
+
+def forget_reasons(connection: Connection, note_id: str, reasons: Iterable[str]) -> None:
+    """Take these reasons out of the tombstones of a note's claims."""
+    table = tables.tombstone
+    connection.execute(
+        update(table)
+        .where(table.c.note_id == note_id, table.c.reason.in_(list(reasons)))
+        .values(reason="")
+    )
+
+
+def _forget_replies(connection: Connection, note_id: str) -> None:
+    """Kept replies of saves name the note's path, which is made of its title."""
+    table = tables.idempotency
+    keys = [column for column in table.columns if column.primary_key]
+    rows = connection.execute(
+        select(*keys, table.c.reply).where(table.c.reply.contains(note_id))
+    ).all()
+    for row in rows:
+        reply = json.loads(row.reply)
+        if reply.get("id") == note_id:
+            same = [column == row._mapping[column.name] for column in keys]  # noqa: SLF001 - SQLAlchemy's public name
+            changed = json.dumps(reply | {"path": ""})
+            connection.execute(update(table).where(*same).values(reply=changed))
 
 
 def add_operation(  # noqa: PLR0913 - a file operation is this wide

@@ -19,6 +19,7 @@ __all__ = [
     "NoteView",
     "RecallReply",
     "Related",
+    "RestoreReply",
     "SaveReply",
     "ScopesReply",
     "TextChange",
@@ -77,7 +78,12 @@ class CorrectReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReply:
-    """`outcome` is retracted, or passage_removed; `trash` is where the file went, in the vault."""
+    """`outcome` is retracted, passage_removed or purged; `trash` is where the file went, in the vault.
+
+    `derived` are notes whose source the note is, whether or not they were retracted too. Of a purge,
+    `erased` counts the files that were removed, `also_purged` are notes that had been proposed as its
+    new text, and `out_of_reach` says where the text may still be.
+    """
 
     outcome: str
     id: str
@@ -88,6 +94,29 @@ class ForgetReply:
     path: str = ""
     trash: str = ""
     also_stated_in: list[Related] = field(default_factory=list)
+    derived: list[Related] = field(default_factory=list)
+    erased: int = 0
+    also_purged: list[str] = field(default_factory=list)
+    out_of_reach: list[str] = field(default_factory=list)
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreReply:
+    """`outcome` is restored, or unchanged when the note stands so already.
+
+    `restored` is the version whose text came back, `version` the one that now holds it; `lifted`
+    counts the rejections that were lifted.
+    """
+
+    outcome: str
+    id: str
+    version: int
+    restored: int
+    scope: str
+    event: int
+    path: str
+    lifted: int = 0
     notice: str = ""
 
 
@@ -181,7 +210,8 @@ class VersionView:
 class NoteView:
     """A whole note with provenance, links in and out, and its versions.
 
-    `body` is the text from character `offset` on, of `length` in all.
+    `body` is the text from character `offset` on, of `length` in all. With `withheld`, which says why,
+    there is no title, text, source or tag: the caller may not see what was rejected.
     """
 
     id: str
@@ -211,6 +241,7 @@ class NoteView:
     current: bool = True
     corroborated: int = 0
     problem: str = ""
+    withheld: str = ""
     links_out: list[Related] = field(default_factory=list)
     links_in: list[Related] = field(default_factory=list)
     versions: list[VersionView] = field(default_factory=list)

@@ -12,6 +12,7 @@ __all__ = [
     "HistoryRequest",
     "ReadRequest",
     "RecallRequest",
+    "RestoreRequest",
     "ReviewFilter",
     "SaveRequest",
     "TextHistoryRequest",
@@ -54,11 +55,23 @@ class CorrectRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """A note, or one passage of it, taken out of recall."""
+    """A note, or one passage of it, taken out of recall; with `derived` the notes whose source it is
+    are retracted too.
+    """
 
     id: str
     passage: str = ""
     mode: ForgetMode = ForgetMode.RETRACT
+    reason: str = ""
+    derived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRequest:
+    """A retracted or corrected note brought back; `version` 0 is the last one it had."""
+
+    id: str
+    version: int = 0
     reason: str = ""
 
 

@@ -182,7 +182,7 @@ class _Blocks:
     def claims(self) -> Iterator[Claim]:
         tokens = _parser().parse(self.source)
         alone = _lone_numbers(tokens)
-        prefix = ""
+        prefix, stands = "", 0
         inside: list[str] = []
         row: list[Token] = []
         for token in tokens:
@@ -190,7 +190,8 @@ class _Blocks:
                 inside.append(token.type)
                 if token.type == "tr_open":
                     row = [token]
-                prefix = f"{token.info}{token.markup} " if id(token) in alone else prefix
+                if id(token) in alone:
+                    prefix, stands = f"{token.info}{token.markup} ", (token.map or [0, 0])[0]
             elif token.nesting < 0:
                 inside.pop()
                 if token.type == "tr_close":
@@ -199,7 +200,7 @@ class _Blocks:
                 if "tr_open" in inside[-2:]:
                     row.append(token)
                 else:
-                    yield from self._inline(token, _kind(inside), prefix)
+                    yield from self._inline(token, _kind(inside), prefix, stands)
                     prefix = ""
             elif token.type in {"fence", "code_block", "html_block"}:
                 yield from self._literal(token)
@@ -211,7 +212,8 @@ class _Blocks:
     def _cover(self, first: int, after: int) -> None:
         self.covered[first:after] = b"\x01" * (after - first)
 
-    def _inline(self, token: "Token", kind: ClaimKind, prefix: str) -> Iterator[Claim]:
+    def _inline(self, token: "Token", kind: ClaimKind, prefix: str, stands: int) -> Iterator[Claim]:
+        """The sentences of a text; the first has the prefix, which is in the line `stands`."""
         first, after = token.map or [0, 0]
         self._cover(first, after)
         places = []
@@ -226,7 +228,7 @@ class _Blocks:
             begin, after_it = _placed(places, keys, start), _placed(places, keys, end - 1) + 1
             if prefix:  # a date, or the number of an item that stands alone
                 yield replace(_claim(text, begin, after_it, kind), aside=True)
-                begin = self.starts[first] + max(self._line(first).find(prefix.strip()), 0)
+                begin = self.starts[stands] + max(self._line(stands).find(prefix.strip()), 0)
             yield _claim(prefix + text, begin, after_it, kind)
             prefix = ""
         for start, end, text in _joined_sentences(token.content):

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ __all__ = [
     "leftovers",
     "move",
     "probe",
+    "remove",
     "signature",
     "stage",
 ]
@@ -136,6 +137,23 @@ def move(source: Path, target: Path, *, expect: str) -> None:
     except (StorageFailed, FileChanged):
         _remove_folders(created)
         raise
+
+
+def remove(path: Path, *, expect: Collection[str]) -> None:
+    """Remove a file durably, and the file that it stands for when it is a link; none is no error.
+
+    `expect` are the sha256 that it may have: FileChanged is raised for any other, and the file
+    stays. Raises StorageFailed when the disk refuses.
+    """
+    if not path.exists():
+        return
+    with _failing(path.name):
+        real = path.resolve()
+        if hashlib.sha256(real.read_bytes()).hexdigest() not in expect:
+            raise FileChanged(f"{path.name} is not what it was")
+        for one in dict.fromkeys((real, path)):
+            one.unlink(missing_ok=True)
+            _sync_folder(one.parent)
 
 
 def _link_or_copy(source: Path, target: Path, data: bytes) -> None:

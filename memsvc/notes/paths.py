@@ -7,7 +7,7 @@ from pathlib import Path
 from memsvc.errors import InvalidInput, UnsafePath
 from memsvc.notes.slugs import RESERVED_NAMES
 
-__all__ = ["contains", "is_note_path", "relative_of", "resolve_note", "resolve_vault_path"]
+__all__ = ["contains", "is_note_path", "resolve_note", "resolve_vault_path"]
 
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -72,16 +72,6 @@ def _part_problem(part: str) -> str:
     if len(os.fsencode(part)) > _MAX_NAME_BYTES:
         return "a part is longer than 255 bytes"
     return ""
-
-
-def relative_of(root: Path, path: Path) -> str:
-    """The path inside the vault with `/`, as it is spelled on disk; raises UnsafePath outside."""
-    for base, full in ((root, path), (root.resolve(), path.resolve())):
-        if full != base and full.is_relative_to(base):
-            relative = full.relative_to(base)
-            if ".." not in relative.parts:
-                return relative.as_posix()
-    raise UnsafePath("that file is outside the vault", argument="path")
 
 
 def is_note_path(relative: str) -> bool:

@@ -55,3 +55,8 @@ class WriteScope:
     def __post_init__(self) -> None:
         if self.stamp is not _STAMP:
             raise PermissionError("a WriteScope comes from memsvc.scope.policy only")
+
+    @property
+    def reviews(self) -> bool:
+        """Whether the caller decides here what stands, and so may see what was rejected."""
+        return self.role.rank >= Role.REVIEWER.rank

@@ -20,6 +20,8 @@ __all__ = [
     "readable_note",
     "reads",
     "records",
+    "require_owner",
+    "reviews_in",
     "vault_of",
     "writable",
     "writes",
@@ -95,22 +97,43 @@ def writable(connection: Connection, caller: Caller) -> list[Scope]:
     return [grant.scope for grant in grants if grant.role.rank >= Role.WRITER.rank]
 
 
-def readable_note(scope: ReadScope, connection: Connection, note_id: str) -> NoteRecord:
-    """A living note of the scope. Unknown, forgotten and out of scope raise the same NotFound."""
+def reviews_in(connection: Connection, caller: Caller, scope: Scope) -> bool:
+    """Whether the caller has the reviewer role in a scope."""
+    grants = _grants(connection, caller)
+    return any(one.scope == scope and one.role.rank >= Role.REVIEWER.rank for one in grants)
+
+
+def readable_note(
+    scope: ReadScope, connection: Connection, note_id: str, *, gone: bool = False
+) -> NoteRecord:
+    """A note of the scope, a living one unless `gone`. Unknown, forgotten and out of scope raise
+    the same NotFound.
+    """
     record = registry.find_note(connection, note_id.strip().upper())
-    if record is None or record.gone or record.scope not in scope:
+    if record is None or (record.gone and not gone) or record.scope not in scope:
         raise NotFound(NO_NOTE)
     return record
 
 
+def require_owner(caller: Caller) -> None:
+    """Raises Denied unless a person calls."""
+    if caller.principal.kind is not PrincipalKind.HUMAN:
+        raise Denied(f"this is for the person who owns the home (role {Role.ADMIN})")
+
+
 def note_for(
-    connection: Connection, caller: Caller, note_id: str, *, need: Role = Role.WRITER
+    connection: Connection,
+    caller: Caller,
+    note_id: str,
+    *,
+    need: Role = Role.WRITER,
+    gone: bool = False,
 ) -> tuple[WriteScope, NoteRecord]:
-    """A living note that the caller may write, with the scope it lives in.
+    """A note that the caller may write, with the scope it lives in; a living one unless `gone`.
 
     Unknown, forgotten and out of scope raise the same NotFound.
     """
-    record = readable_note(reads(connection, caller), connection, note_id)
+    record = readable_note(reads(connection, caller), connection, note_id, gone=gone)
     scope = writes(connection, caller, vault=record.vault, project=record.project, need=need)
     return scope, record
 

@@ -19,7 +19,7 @@ from memsvc.model.replies import Json
 from memsvc.service import access
 from memsvc.service.home import Home
 
-__all__ = ["Checked", "anchor", "check_anchors", "places_without", "rest_of"]
+__all__ = ["Checked", "anchor", "check_anchors", "places_without", "rest_of", "signed"]
 
 _FILE = "anchors.jsonl"
 _LOCK_SECONDS = 60
@@ -177,6 +177,16 @@ def anchor(
         "places": list[Json](written),
         "outside": file is not None or git,
     }
+
+
+def signed(home: Home, verdict: Verdict, *, at: str) -> Anchor:
+    """The head that `verdict` found as an anchor that is written nowhere yet.
+
+    The home's signing key is made if it is missing. Raises Misconfigured, StorageFailed.
+    """
+    with _alone(home):
+        key = SigningKey.open(home.signing_key) or SigningKey.make(home.signing_key)
+        return key.anchor(verdict, at=at)
 
 
 def places_without(home: Home, text: str) -> tuple[Place, list[Place]]:

@@ -14,7 +14,7 @@ from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, MemsvcError, ModelUnavailable, NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.index import schema
-from memsvc.ledger import migrate, registry
+from memsvc.ledger import migrate, registry, tombstones
 from memsvc.ledger.records import FileRecord
 from memsvc.model.identity import Caller
 from memsvc.model.replies import (
@@ -42,8 +42,11 @@ from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.audit import events_of
 from memsvc.service.background import Background
+from memsvc.service.exchange_desk import ExchangeDesk
 from memsvc.service.gateway.gateway import Gateway
+from memsvc.service.gateway.mending import Answer, not_borne_out
 from memsvc.service.home import Home
+from memsvc.service.keeping_desk import KeepingDesk
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
@@ -58,9 +61,11 @@ FIRST_SCAN_SECONDS = 5.0
 EMBED_BATCH = 64
 TRIES = 3
 FLUSH_AT = 50
+GUARD_SECONDS = 5.0
+"""A write waits so long for a model that is being loaded."""
 
 
-class MemoryService(Stewardship, ModelDesk):
+class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
     """All verbs. Every method takes the caller first; errors are `memsvc.errors`."""
 
     def __init__(
@@ -88,17 +93,17 @@ class MemoryService(Stewardship, ModelDesk):
 
     # -- life ------------------------------------------------------------------------------
 
-    def ensure_ready(self) -> None:
+    def ensure_ready(self, progress: Progress | None = None) -> None:
         """Make the home, bring its database to this version, and make the first vault.
 
-        Raises Misconfigured, StorageFailed.
+        `progress` is told of an index that has to be made first. Raises Misconfigured, StorageFailed.
         """
         if self._ready:
             return
         self._home.make()
         migrate.upgrade(self._database)
         with self._database.read() as connection:
-            outdated = not schema.current(connection)
+            outdated, whole = not schema.current(connection), schema.whole(connection)
         if outdated:
             with self._database.write() as connection:
                 schema.ensure(connection)
@@ -106,9 +111,8 @@ class MemoryService(Stewardship, ModelDesk):
             vaults = registry.vaults(connection)
         if self._default_vault and all(one.name != self._default_vault for one in vaults):
             self._make_default()
-        if outdated:
-            for vault in vaults:
-                self._gateway.fill_index(vault.name)
+        if not whole:
+            self._gateway.fill_index(progress=progress)
         self._ready = True
 
     def _make_default(self) -> None:
@@ -117,12 +121,8 @@ class MemoryService(Stewardship, ModelDesk):
 
         self._home.personal.mkdir(exist_ok=True, mode=0o700)
         try:
-            self._gateway.add_vault(
-                owner_caller(),
-                name=self._default_vault,
-                path=str(self._home.personal),
-                projects={},
-                layout="folders",
+            self._gateway.make_first_vault(
+                owner_caller(), name=self._default_vault, path=str(self._home.personal)
             )
         except InvalidInput:
             with self._database.read() as connection:
@@ -175,6 +175,7 @@ class MemoryService(Stewardship, ModelDesk):
     def save(self, caller: Caller, request: SaveRequest) -> SaveReply:
         """A new note, durable and recallable when this returns."""
         self.ensure_ready()
+        self._let_the_model_read()
         reply = self._gateway.save(caller, request)
         self._vaults.add(caller.vault)
         if reply.outcome == SaveOutcome.UNCHANGED.value:
@@ -189,12 +190,16 @@ class MemoryService(Stewardship, ModelDesk):
                 embedder=self._embedder.ready(),
                 note_id=reply.id,
             )
-        others = [one for one in close if one.id != reply.id and one.id not in reply.superseded]
+            answers = [Answer(one.id, one.version) for one in close]
+            out = {reply.id, *reply.superseded, *not_borne_out(connection, answers)}
+            root = Path(access.vault_of(connection, caller).path)
+        others = [one for one in close if one.id not in out and (root / one.path).exists()]
         return replace(reply, similar=others[:3])
 
     def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:
         """A note's text replaced: changed, wrong or amend."""
         self.ensure_ready()
+        self._let_the_model_read()
         return self._gateway.correct(caller, request)
 
     def forget(self, caller: Caller, request: ForgetRequest) -> ForgetReply:
@@ -227,11 +232,15 @@ class MemoryService(Stewardship, ModelDesk):
             )
 
         reply = ask()
+        behind: list[str] = []
         for _ in range(TRIES):
-            stale = self._stale(scope, reply.hits)
-            if not stale:
+            stale, again = self._stale(scope, reply.hits), self._behind(reply)
+            if not stale and not again:
                 break
             self._gateway.refresh(caller.vault, stale)
+            if again and again == behind:  # not a write that came in between
+                self._gateway.mend_index(scope.scopes[0].vault, again)
+            behind = again
             self._look(caller.vault)
             reply = ask()
         took = (time.perf_counter() - begun) * 1000
@@ -277,7 +286,10 @@ class MemoryService(Stewardship, ModelDesk):
         """Take in what people changed, for a short while; notices for the reply."""
         first = vault not in self._vaults
         self._vaults.add(vault)
-        seconds = FIRST_SCAN_SECONDS if first and self._background is None else SCAN_SECONDS
+        seconds = SCAN_SECONDS
+        if first and self._background is None:
+            seconds = FIRST_SCAN_SECONDS
+            self._let_the_model_read()
         try:
             report = self._gateway.scan(vault, seconds=seconds)
         except VaultOffline as error:
@@ -298,6 +310,19 @@ class MemoryService(Stewardship, ModelDesk):
         if self._background is None and (first or report.taken):
             self._embed_now()
         return notices
+
+    def _let_the_model_read(self) -> None:
+        """Where something is rejected the model reads what comes in, for a paraphrase waits for a person.
+
+        A process that answers once loads it for that; a server's, on its way, is waited for a while.
+        """
+        with self._database.read() as connection:
+            if not tombstones.tombstones_exist(connection):
+                return
+        if self._embedder.state == "idle":
+            self._embedder.load_now()
+        else:
+            self._embedder.wait(GUARD_SECONDS)
 
     def _embed_now(self) -> None:
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""
@@ -322,6 +347,15 @@ class MemoryService(Stewardship, ModelDesk):
             for path in dict.fromkeys(paths)
             if path not in owed and not _as_remembered(root / path, states.get(path))
         ]
+
+    def _behind(self, reply: RecallReply) -> list[str]:
+        """The notes of a reply that the ledger does not bear out."""
+        answers = [Answer(hit.id, hit.version, hit.current) for hit in reply.hits]
+        answers += [Answer(one.id, one.version) for one in reply.nearest]
+        if not answers:
+            return []
+        with self._database.read() as connection:
+            return not_borne_out(connection, answers)
 
     def _note(self, caller: Caller, reply: RecallReply, took_ms: float) -> None:
         """Keep who asked and what was returned, by hash and id, for the telemetry table."""

@@ -12,14 +12,14 @@ from memsvc.ledger import chain, reader
 from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView, HistoryReply, Json, TextHistoryReply
 from memsvc.model.requests import AuditRequest, HistoryRequest, TextHistoryRequest
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, Role
+from memsvc.model.vocabulary import Action, Outcome, PrincipalKind
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.gateway.drafts import instant
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
 
-__all__ = ["MOST_EVENTS", "AuditDesk", "events_of", "owner"]
+__all__ = ["MOST_EVENTS", "AuditDesk", "events_of"]
 
 MOST_EVENTS = 200
 _AT_ONCE = 1_000
@@ -99,7 +99,7 @@ class AuditDesk:
         the repository of the caller's vault. Raises InvalidInput, Misconfigured, StorageFailed.
         """
         self.ensure_ready()
-        owner(caller)
+        access.require_owner(caller)
         from memsvc.service.anchoring import anchor  # see audit_verify
 
         return anchor(
@@ -128,12 +128,6 @@ class AuditDesk:
             raise Denied("the text history shows rejected statements: it is for a person")
         with self._database.read() as connection:
             return text_history(access.reads(connection, caller), connection, request)
-
-
-def owner(caller: Caller) -> None:
-    """Raises Denied unless a person calls."""
-    if caller.principal.kind is not PrincipalKind.HUMAN:
-        raise Denied(f"this is for the person who owns the home (role {Role.ADMIN})")
 
 
 def events_of(scope: ReadScope, connection: Connection, request: HistoryRequest) -> HistoryReply:

@@ -45,6 +45,11 @@ class Home:
         return self.root / "models"
 
     @property
+    def rulers(self) -> Path:
+        """Questions made of notes, and runs on them, by vault and project: may be deleted."""
+        return self.root / "eval"
+
+    @property
     def personal(self) -> Path:
         """The vault that is made when nothing is configured."""
         return self.root / "personal"

@@ -10,11 +10,12 @@ from memsvc.errors import Denied, InvalidInput, MemsvcError, NotFound
 from memsvc.ledger import reader, registry
 from memsvc.ledger.records import VersionRecord
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.replies import Json
+from memsvc.model.replies import Json, as_data
 from memsvc.model.requests import DecisionRequest, ReviewFilter
 from memsvc.model.vocabulary import PrincipalKind, ProjectSlug, ReviewKind, VaultName
 from memsvc.service import access
 from memsvc.service.audit import AuditDesk
+from memsvc.service.gateway.checks import Statement
 from memsvc.service.likeness import group_token, likeness_groups
 
 __all__ = ["ReviewDesk"]
@@ -80,7 +81,22 @@ class ReviewDesk(AuditDesk):
         Uneditable, StorageFailed, VaultOffline.
         """
         self.ensure_ready()
-        return self._gateway.decide(caller, request)
+        reply, purged = self._gateway.decide(caller, request)
+        report = reply.get("purge")
+        if isinstance(report, dict):
+            report["also_stated_in"] = self._also_stated(caller, report, purged)
+        return reply
+
+    def _also_stated(self, caller: Caller, report: Row, purged: Sequence[Statement]) -> list[Json]:
+        """The notes around a purged one that state the same."""
+        from memsvc.service.echoes import stating  # reads candidates: only after a purge
+
+        vault, _, project = str(report["scope"]).partition("/")
+        place = Scope(VaultName(vault), ProjectSlug(project))
+        with self._database.read() as connection:
+            scope = access.around(connection, caller, place)
+        found = stating(scope, self._database, list(purged), without=str(report["id"]))
+        return [as_data(one) for one in found]
 
     def decide_all(
         self, caller: Caller, request: DecisionRequest, *, ids: Sequence[str]
@@ -95,9 +111,18 @@ class ReviewDesk(AuditDesk):
                 failed.append({"review": one, "code": error.code, "message": error.message})
         return {"decided": decided, "failed": failed}
 
+    def kinds(self, caller: Caller, ids: Sequence[str]) -> set[str]:
+        """The kinds of these items, as far as there are such items for the caller."""
+        self.ensure_ready()
+        with self._database.read() as connection:
+            scope = access.oversight(connection, caller)
+            rows = [row for one in ids for row in reader.reviews(scope, connection, review_id=one)]
+        return {str(row["kind"]) for row in rows}
+
     def selected(self, caller: Caller, ids: Sequence[str], wanted: ReviewFilter) -> list[str]:
         """The ids that are named, and those of the open items that a filter picks.
 
+        A source alone picks no request to purge: it cannot be undone, so it is meant or it is not.
         Raises InvalidInput when nothing is named or picked, NotFound for a group of likeness that
         is not there as it was listed.
         """
@@ -111,7 +136,11 @@ class ReviewDesk(AuditDesk):
             return named
         if wanted.kind and wanted.kind not in tuple(ReviewKind):
             raise InvalidInput(f"kind is one of {', '.join(ReviewKind)}", argument="kind")
-        picked = [str(row["review_id"]) for row in self.reviews(caller, wanted)]
+        picked = [
+            str(row["review_id"])
+            for row in self.reviews(caller, wanted)
+            if wanted.kind or wanted.likeness or row["kind"] != ReviewKind.PURGE_REQUEST
+        ]
         if not picked and wanted.likeness:
             raise NotFound(
                 "no such group of like items now: it changed since it was listed; look again",

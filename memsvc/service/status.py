@@ -8,7 +8,7 @@ from memsvc.database import Database
 from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import MemsvcError
 from memsvc.index import reader as index
-from memsvc.ledger import chain, reader, registry
+from memsvc.ledger import chain, reader, registry, tombstones
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.migrate import revision_of
 from memsvc.model.identity import Caller, Scope
@@ -100,7 +100,7 @@ def findings(
         scope = access.oversight(connection, caller)
         waiting = len(reader.reviews(scope, connection))
         broken = index.problems(scope, connection, limit=50)
-        keyed = registry.tombstones_exist(connection)
+        keyed = tombstones.tombstones_exist(connection)
         advice = vector_notice(vector_state(scope, connection, embedder))
         anchored = _anchors(connection, home, verdict)
         ring = _ring(connection, home)
@@ -152,10 +152,10 @@ def _ring(connection: Connection, home: Home) -> tuple[str, str] | None:
         ids = KeyRing.open(home.keys, create=False).ids
     except MemsvcError as error:
         return "fail", error.message
-    missing = sorted(registry.tombstone_keys(connection).difference(ids))
+    missing = sorted(tombstones.tombstone_keys(connection).difference(ids))
     if missing:
         lost = ", ".join(missing)
         return "fail", f"{home.keys.name} lacks the keys {lost} that rejections depend on"
-    if len(ids) > 1 and ids[-1] not in registry.recorded_keys(connection):
+    if len(ids) > 1 and ids[-1] not in tombstones.recorded_keys(connection):
         return "warn", "a rotation was cut off; `memsvc tombstone rotate-key` completes it"
     return "ok", f"{len(ids)} keys"

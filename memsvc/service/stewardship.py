@@ -9,11 +9,11 @@ from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
-from memsvc.model.replies import Json
+from memsvc.model.replies import Json, RestoreReply
+from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import VaultName
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.audit import owner
 from memsvc.service.reviewing import ReviewDesk
 
 __all__ = ["Progress", "Stewardship"]
@@ -36,6 +36,11 @@ class Stewardship(ReviewDesk):
         self.ensure_ready()
         return self._gateway.lift(caller, tombstone_id=tombstone_id, reason=reason)
 
+    def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A retracted or corrected note brought back; for a person, with a confirmation."""
+        self.ensure_ready()
+        return self._gateway.restore(caller, request)
+
     def vault_add(
         self,
         caller: Caller,
@@ -46,7 +51,6 @@ class Stewardship(ReviewDesk):
     ) -> dict[str, Json]:
         """Register a folder as a vault."""
         self.ensure_ready()
-        owner(caller)
         record = self._gateway.add_vault(
             caller, name=name, path=path, projects=projects, layout=layout
         )
@@ -72,7 +76,6 @@ class Stewardship(ReviewDesk):
     def vault_remove(self, caller: Caller, name: str) -> dict[str, Json]:
         """Stop serving a vault; its files stay."""
         self.ensure_ready()
-        owner(caller)
         self._gateway.remove_vault(caller, name=name)
         return {"removed": name}
 
@@ -81,7 +84,7 @@ class Stewardship(ReviewDesk):
         self.ensure_ready()
         if pairs:
             return self._gateway.set_policy(caller, name=name, pairs=pairs)
-        owner(caller)
+        access.require_owner(caller)
         with self._database.read() as connection:
             record = registry.vault_named(connection, name)
         if record is None:
@@ -91,7 +94,6 @@ class Stewardship(ReviewDesk):
     def vault_accept(self, caller: Caller, name: str) -> dict[str, Json]:
         """Believe that the notes a vault lost are deleted, and bring it online."""
         self.ensure_ready()
-        owner(caller)
         report = self._gateway.accept_loss(caller, name=name)
         return {"vault": name, "removed": report.removed, "files": report.files}
 

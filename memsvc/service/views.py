@@ -1,5 +1,6 @@
 """What read, scopes and stats show, gathered under a proven scope."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -12,7 +13,7 @@ from memsvc.model.replies import NoteView, VersionView
 from memsvc.model.requests import ReadRequest
 from memsvc.model.vocabulary import Status
 from memsvc.scope.proof import ReadScope
-from memsvc.service.access import readable_note
+from memsvc.service.access import readable_note, reviews_in
 from memsvc.service.gateway.drafts import shown
 from memsvc.service.gateway.indexing import document_of, resolve
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["note_view"]
 
+_REJECTED_ENDS = {
+    "wrong": "was rejected as wrong",
+    "rejected": "was rejected",
+    "retracted": "was forgotten",
+    "forgotten": "was forgotten",
+    "purged": "was purged",
+}
+"""How a version ends whose text was rejected, in words."""
+
 
 def note_view(
     scope: ReadScope, connection: Connection, request: ReadRequest, *, now: str
@@ -28,6 +38,7 @@ def note_view(
     """The whole note at one version, with provenance, links both ways and its versions.
 
     It is `current` if it is the newest version of an active note and holds at the instant `now`.
+    A text that was rejected is for who reviews: anybody else is told why it is withheld.
     """
     note = readable_note(scope, connection, request.id)
     versions = registry.versions_of(connection, note.note_id)
@@ -36,6 +47,11 @@ def note_view(
     if found is None:
         known = ", ".join(str(one.version) for one in versions)
         raise NotFound(f"this note has no version {wanted}; it has {known}", argument="version")
+    withheld = ""
+    if not reviews_in(connection, scope.caller, note.scope):
+        withheld = _withheld(note, found, versions[-1])
+    if withheld:
+        found = replace(found, title="", content="", body_start=0, source=(), reason="", problem="")
     document = document_of(found)
     if request.offset and not 0 < request.offset < len(document.body):
         raise InvalidInput(
@@ -73,9 +89,30 @@ def note_view(
         current=newest and holds and note.status is Status.ACTIVE,
         corroborated=note.corroborated,
         problem=note.withheld or found.problem,
+        withheld=withheld,
         links_out=links_out,
         links_in=links_in,
         versions=[_version_view(one) for one in versions],
+    )
+
+
+def _withheld(note: NoteRecord, version: VersionRecord, newest: VersionRecord) -> str:
+    """Why the version's text is not shown to one who does not review; nothing if it may be.
+
+    A text that the note states today, because it was brought back, is not withheld.
+    """
+    if version.version == newest.version:
+        how = "states what was rejected" if note.withheld == "rejected_claim" else ""
+    elif version.text_key == newest.text_key and not note.withheld:
+        how = ""
+    else:
+        how = _REJECTED_ENDS.get(version.end_mode, "")
+    if not how:
+        return ""
+    when = f" on {version.recorded_to[:10]}" if version.recorded_to else ""
+    return (
+        f"version {version.version} {how}{when}: its text is for a person who reviews. Read the "
+        "present version, and do not say again what that one said"
     )
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Engine
 from memsvc.errors import NotFound
 from memsvc.model.requests import ReadRequest
 from tests.e2e.soundness import check_sound
-from tests.service.world import World, agent
+from tests.service.world import World, agent, human
 
 MOST_STEPS = 200
 
@@ -159,6 +159,21 @@ def test_supersession_of_a_note_is_whole_after_a_kill_at_every_step(tmp_path: Pa
         return replaced
 
     steps(tmp_path, save, act, check)
+
+
+@pytest.mark.slow
+@pytest.mark.guarantee("R5", "W4")
+def test_an_index_whose_making_was_killed_is_made_whole_at_the_next_start(tmp_path: Path) -> None:
+    def prepare(world: World) -> None:
+        for number in range(3):
+            world.save(f"Gull {number}", f"The gull of pier {number} is white.")
+
+    def check(world: World) -> bool:
+        assert len(world.ids("gull pier white")) == 3
+        actions = [one.action for one in world.service.audit_list(human()).events]
+        return "reindex" in actions
+
+    steps(tmp_path, prepare, lambda world: world.service.reindex(human()), check)
 
 
 def test_a_note_that_never_was_is_not_found(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_the_list_narrows_by_options_and_pages(shell: Shell) -> None:
     assert [one["version"] for one in mine["events"]] == [2]
     assert shell.json("audit", "list", "--until", "2020-01-01")["events"] == []
     page = shell.run("audit", "list", "--limit", "2")
-    assert len(page.stdout.splitlines()) == 3
+    assert len(page.stdout.splitlines()) == 5
     before = page.stdout.splitlines()[-1].split()[-1]
     rest = shell.json("audit", "list", "--before", before)["events"]
     assert [one["seq"] for one in rest] == [one["seq"] for one in everything[2:]]

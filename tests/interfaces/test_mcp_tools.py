@@ -313,7 +313,7 @@ def test_a_long_history_is_cut_and_pages_on_from_where_it_was_cut() -> None:
     service = FakeService(events=[event(seq, "r" * 190) for seq in range(100, 0, -1)])
     text = text_of(call(service, "history", {}))
     assert len(text) <= MAX_CHARS
-    last = int(text.splitlines()[-2].split()[0].removeprefix("#"))
+    last = int(text.splitlines()[-3].split()[0].removeprefix("#"))
     assert f'since="{last}"' in text.splitlines()[-1]
     call(service, "history", {"since": str(last)})
     request = service.asked[-1][1]

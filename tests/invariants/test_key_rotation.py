@@ -176,3 +176,17 @@ def test_a_rotation_killed_at_any_step_is_completed_by_the_next_one(tmp_path: Pa
         return recorded == 1
 
     steps(tmp_path, reject, lambda world: world.service.rotate_key(human()), check)
+
+
+@pytest.mark.guarantee("C1")
+def test_what_was_rejected_under_an_older_key_is_not_rejected_twice(world: World) -> None:
+    other = world.save("Dates", f"{OLD}\n\nThe osprey release is on 4 April.")
+    reject(world)
+    world.service.rotate_key(human())
+    before = {str(one["tombstone_id"]) for one in world.service.tombstones(human())}
+    assert world.forget(other.id).tombstones == 2
+    refused(world, OLD, "The osprey release is on 4 April.")
+    (first,) = before
+    world.service.lift(human(), first, "it was right")
+    assert world.save("Again", OLD).outcome == "created"
+    refused(world, "The osprey release is on 4 April.")

@@ -6,11 +6,10 @@ import pytest
 
 from memsvc.errors import InvalidInput, RejectedClaim
 from memsvc.model.replies import SaveReply
-from memsvc.model.requests import CorrectRequest, DecisionRequest
-from memsvc.model.vocabulary import CorrectMode, Disposition
-from memsvc.service.gateway.correct import change_of, commit_rewrite, current, prepare_rewrite
-from memsvc.service.gateway.operations import Staging
-from tests.service.world import World, agent, human
+from memsvc.model.requests import DecisionRequest
+from memsvc.model.vocabulary import Disposition
+from tests.service.interrupted import cut_off
+from tests.service.world import World, human
 
 BASE = "The staging host is marsh.\n\nIt runs in hall 1.\n\nAlice looks after it.\n"
 OURS = BASE.replace("marsh", "osprey")
@@ -21,17 +20,7 @@ CLASH = BASE.replace("marsh", "falcon")
 def clash(world: World, ours: str, theirs: str) -> SaveReply:
     """A correction whose process dies before it writes the file, which a person then edits."""
     note = world.save("Staging host", BASE)
-    gateway = world.service._gateway
-    parts, now = gateway._parts, gateway._parts.clock.now()
-    request = CorrectRequest(id=note.id, version=1, mode=CorrectMode.AMEND, body=ours)
-    now_is = current(parts, gateway.scanner, agent(), note.id)
-    change = change_of(request, now_is, ours, "Staging host", "", now)
-    staging = Staging(now_is.root, now_is.vault)
-    ready = prepare_rewrite(parts, now_is, change, now, staging)
-    with parts.database.write() as connection:
-        seq, _ = commit_rewrite(connection, parts, ready)
-        staging.record(connection, event_seq=seq, parts=parts)
-    staging.discard()
+    cut_off(world, note.id, "Staging host", ours)
     path = world.file(note.path)
     path.write_text(path.read_text().replace(BASE, theirs))
     return note

@@ -1,11 +1,14 @@
 """Files are the truth: what people change in the folder reaches recall, through the policy."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
 from memsvc.errors import VaultOffline
 from memsvc.model.requests import HistoryRequest, ReadRequest
+from memsvc.notes.walk import Walked, walk
+from memsvc.service.gateway import scan
 from tests.service.world import World, agent, human
 
 
@@ -310,3 +313,42 @@ def test_a_rebuilt_index_gives_the_same_answers(world: World) -> None:
     assert any(before)
     world.service.reindex(human())
     assert answers() == before
+
+
+def test_own_writes_cost_no_walk_and_hide_nobody_elses(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[Path] = []
+
+    def counted(root: Path) -> Walked:
+        walked.append(root)
+        return walk(root)
+
+    monkeypatch.setattr(scan, "walk", counted)
+    monkeypatch.setattr(scan, "CHEAP_SECONDS", 0.0)
+    monkeypatch.setattr(scan, "DUTY", 1e9)
+    first = world.save("Tea", "The tea is served at four.")
+
+    def settled() -> int:
+        """Asks until files are old enough to be told apart by their times; the walks so far."""
+        count = -1
+        while count != len(walked):
+            count = len(walked)
+            assert world.ids("tea served") == [first.id]
+        return count
+
+    before = settled()
+    saved = world.save("Host", "The staging host is called marsh.")
+    assert world.ids("staging host called") == [saved.id]
+    world.forget(saved.id)
+    assert world.ids("staging host called") == []
+    assert len(walked) == before
+    world.write("heron/Port.md", "The staging port is 4711.")
+    assert len(world.ids("staging port")) == 1
+    assert len(walked) > before
+    settled()
+    again = world.save("Gate", "The gate opens at seven.")
+    world.write("heron/Door.md", "The door has a blue lock.")
+    assert len(world.ids("door blue lock")) == 1
+    assert world.ids("gate opens seven") == [again.id]
+    assert world.ids("tea served") == [first.id]

@@ -161,6 +161,10 @@ def test_the_longest_note_is_the_policys_for_verbs_and_files(world: World) -> No
     (item,) = world.service.reviews(human())
     assert item["detail"]["why"] == "too_long"  # type: ignore[index, call-overload] # JSON
     assert world.ids("osprey dives") == [note.id]
+    file = world.file(note.path)
+    file.write_text(f"{file.read_text()}\nIt dives at noon.\n")
+    assert len(file.read_text()) > 200
+    assert world.ids("osprey dives at noon") == [note.id]
 
 
 def test_private_parts_are_left_out_of_what_is_saved(world: World) -> None:
@@ -188,3 +192,33 @@ def test_a_file_with_a_private_part_is_withheld(world: World) -> None:
     assert [hit.path for hit in world.hits("host")] == ["heron/fine.md"]
     (item,) = world.service.reviews(human())
     assert item["detail"]["why"] == "private_block"  # type: ignore[index, call-overload] # JSON
+
+
+def test_what_stands_above_a_files_text_does_not_count_as_its_length(world: World) -> None:
+    set_policy(world, "max_note=200")
+    note = world.save("Heron", "The heron stands still. " * 8, tags=("bird",) * 20)
+    path = world.file(note.path)
+    assert len(path.read_text("utf-8")) > 400
+    path.write_text(path.read_text("utf-8").replace("still", "there"), "utf-8")
+    (hit,) = world.hits("heron stands there")
+    assert (hit.version, hit.status) == (2, "active")
+    path.write_text(path.read_text("utf-8") + "The heron flies. " * 8, "utf-8")
+    assert world.ids("heron") == []
+
+
+def test_derived_notes_are_retracted_within_the_policy_or_none_is(world: World) -> None:
+    note = world.save("Host", "The host is marsh.", by=human())
+    first = world.save("Digest", "Marsh hums.", by=human(), source=("[[host]]",))
+    last = world.save("Notice", "Marsh, all.", by=human(), source=("[[host]]",), project="shared")
+    there = {note.id, first.id, last.id}
+    set_policy(world, "write_budget=2")
+    with pytest.raises(OverBudget):
+        world.forget(note.id, derived=True)
+    assert set(world.ids("marsh")) == there
+    set_policy(world, "write_budget=3", "shared=people")
+    with pytest.raises(Denied):
+        world.forget(note.id, derived=True)
+    assert set(world.ids("marsh")) == there
+    set_policy(world, "shared=all")
+    assert len(world.forget(note.id, derived=True).derived) == 2
+    assert world.ids("marsh") == []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
@@ -65,6 +65,7 @@ def test_a_query_without_words_is_not_answered_with_everything(desk: Desk, query
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
 )
 @given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=200))
+@example(query="wie es über'm Hafen war")  # a spelled-out umlaut beside an apostrophe
 def test_any_text_is_a_legal_query(desk: Desk, query: str) -> None:
     if not desk.place.seen():
         fill(desk.place)

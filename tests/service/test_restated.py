@@ -9,6 +9,7 @@ from sqlalchemy import select
 from bench.negatives.model import packaged
 from memsvc.bootstrap import open_service
 from memsvc.embedding.loader import LazyEmbedder
+from memsvc.embedding.protocol import Embedder
 from memsvc.index import rejections
 from memsvc.index.schema import rejections as table
 from memsvc.model.identity import Scope
@@ -204,3 +205,38 @@ def test_what_the_ledger_no_longer_holds_is_not_read_again(world: Meaning) -> No
         rows = connection.execute(select(table.c.vector)).scalars().all()
     assert rows
     assert set(rows) == {b""}
+
+
+@pytest.mark.guarantee("C1")
+def test_a_process_that_has_not_loaded_the_model_loads_it_where_something_is_rejected(
+    world: Meaning, model: LazyEmbedder
+) -> None:
+    def loaded() -> Embedder:
+        embedder = model.ready()
+        assert embedder is not None
+        return embedder
+
+    def restart() -> LazyEmbedder:
+        world.service.close()
+        Meaning.embedder_of = LazyEmbedder(loaded)
+        world.service = world.open()
+        return Meaning.embedder_of
+
+    assert restart().state == "idle"
+    assert world.save("Tea", "The tea is served at four o'clock.").outcome == "created"
+    assert Meaning.embedder_of.state == "idle"  # nothing is rejected: nothing to be read
+    rejected(world)
+    restart()
+    assert world.save("Staging", AGAIN).outcome == "proposed"
+    spare = world.save("Spare", "The spare database is small.")
+    restart()
+    assert world.correct(spare, AGAIN, "amend").outcome == "proposed"
+    restart()
+    world.write("heron/again.md", f"{AGAIN}\n")
+    world.write("heron/near.md", f"{NEIGHBOURS[0]}\n")
+    assert [hit.path for hit in world.hits("backup of the staging database")] == ["heron/near.md"]
+    assert sorted(str(one["kind"]) for one in items(world)) == [
+        "correction",
+        "restatement",
+        "restatement",
+    ]

@@ -1,6 +1,7 @@
 """Proposals and other items for a person: withheld until decided, each decision on record."""
 
 import re
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.ledger import writer as ledger
 from memsvc.model.identity import Caller
-from memsvc.model.replies import SaveReply
+from memsvc.model.replies import ForgetReply, SaveReply
 from memsvc.model.requests import (
     AuditRequest,
     CorrectRequest,
     DecisionRequest,
     ReadRequest,
+    RestoreRequest,
     ReviewFilter,
 )
 from memsvc.model.vocabulary import CorrectMode, Disposition, VaultName
@@ -376,16 +378,133 @@ def test_a_dispute_in_a_file_waits_for_a_person(world: World) -> None:
     assert head_of(world, note.path)["status"] == "active"
 
 
-def test_a_purge_request_is_not_approved_here_and_can_be_turned_down(world: World) -> None:
-    note = world.save("Staging port", PORT)
+def asked_to_purge(world: World, **more: Any) -> tuple[SaveReply, str]:
+    note = world.save("Staging port", PORT, **more)
     world.forget(note.id, mode="purge")
-    item = only(world)
-    with pytest.raises(InvalidInput, match="purge"):
+    assert note.id not in world.ids("staging database port")
+    return note, only(world)
+
+
+@pytest.mark.guarantee("C5")
+def test_a_purge_request_that_is_approved_is_a_purge(world: World) -> None:
+    world.write("heron/copy.md", f"# Copy\n\nTea at four.\n\n{PORT}")
+    assert len(world.ids("tea at four")) == 1
+    note, item = asked_to_purge(world)
+    other = world.save("Runbook", "Ask Bob about the osprey.", source=("[[staging-port]]",))
+    far = world.save("Staging", f"Eve: {PORT}", by=agent("osprey"))
+    shown = world.service.review_show(human(), item)
+    assert "agent:tester asks to erase it" in str(shown["reasons"])
+    for how in ("keep-both", "replace"):
+        with pytest.raises(InvalidInput):
+            decide(world, item, how, body="mine" if how == "replace" else "")
+    with pytest.raises(Denied):
+        decide(world, item, by=human(confirmed=""))
+    with pytest.raises(Denied):
+        decide(world, item, by=agent())
+    trash = [path.name for path in world.file(".trash").rglob("*.md")]
+    assert trash == ["staging-port.md"]
+
+    reply = decide(world, item, by=human("osprey"), reason="asked to")
+
+    report = reply["purge"]
+    assert set(report) == {one.name for one in fields(ForgetReply)}
+    assert (reply["outcome"], report["outcome"], report["erased"]) == ("approved", "purged", 1)
+    assert [one["id"] for one in report["derived"]] == [other.id]
+    assert [one["title"] for one in report["also_stated_in"]] == ["Copy"]
+    assert any("heron/copy.md" in one for one in report["out_of_reach"])
+    assert list(world.file(".trash").rglob("*.md")) == []
+    assert items(world) == []
+    (purged,) = events(world, "purge")
+    (approved,) = (one for one in events(world, "approve") if one.outcome == "done")
+    assert (approved.seq, approved.reason) == (reply["event"], "asked to")
+    assert (purged.seq, purged.note_id) == (report["event"], note.id)
+    with pytest.raises(InvalidInput, match="purged"):
+        world.service.restore(human(), RestoreRequest(id=note.id))
+    with pytest.raises(NotFound):
         decide(world, item)
+    with pytest.raises(RejectedClaim):
+        world.save("Again", PORT)
+    assert world.ids("staging database port", by=agent("osprey")) == [far.id]
+
+
+@pytest.mark.guarantee("C6")
+def test_a_purge_request_that_is_rejected_brings_the_note_back_as_it_was(world: World) -> None:
+    note, item = asked_to_purge(world)
+    before = world.file(f".trash/{note.path}").read_bytes()
+    with pytest.raises(Denied, match="--confirm"):
+        decide(world, item, "keep-old", by=human(confirmed=""))
     assert only(world) == item
-    decide(world, item, "keep-old")
+    reply = decide(world, item, "keep-old", by=human("osprey"), reason="still needed")
+    assert (reply["outcome"], reply["path"]) == ("rejected", note.path)
+    assert reply["restored"]["lifted"] == 1
+    assert world.ids("staging database port") == [note.id]
+    assert world.file(note.path).read_bytes() == before
+    assert items(world) == []
+    (rejected,) = (one for one in events(world, "reject") if one.outcome == "done")
+    (restored,) = events(world, "restore")
+    assert (rejected.seq, rejected.note_id) == (reply["event"], note.id)
+    assert restored.seq == reply["restored"]["event"]
+    assert world.save("Port of staging", f"{PORT} Yes.").outcome == "created"
+
+
+def test_a_purge_request_may_be_rejected_and_the_note_stay_forgotten(world: World) -> None:
+    note, item = asked_to_purge(world)
+    reply = decide(world, item, "reject-both", by=human(confirmed=""))
+    assert (reply["outcome"], "restored" in reply) == ("rejected", False)
     assert items(world) == []
     assert world.ids("staging database port") == []
+    with pytest.raises(RejectedClaim):
+        world.save("Again", PORT)
+    assert world.file(f".trash/{note.path}").exists()
+    world.service.restore(human(), RestoreRequest(id=note.id))
+    assert world.ids("staging database port") == [note.id]
+
+
+@pytest.mark.guarantee("C1")
+def test_a_purge_request_whose_note_may_not_come_back_stays_open(world: World) -> None:
+    other = world.save("Runbook", f"{PORT}\nThen breathe.\n")
+    note = world.save("Staging port", PORT)
+    world.forget(other.id)
+    world.forget(note.id, mode="purge")
+    item = only(world)
+    with pytest.raises(RejectedClaim):
+        decide(world, item, "keep-old")
+    assert only(world) == item
+    assert world.ids("staging database port") == []
+    assert [one.outcome for one in events(world, "reject")] == ["refused"]
+    assert events(world, "restore") == []
+    decide(world, item, "reject-both")
+    assert items(world) == []
+    assert not world.file(note.path).exists()
+
+
+def test_a_proposal_that_was_to_be_purged_waits_again(reviewed: World) -> None:
+    note = propose(reviewed)
+    head = head_of(reviewed, note.path)
+    reviewed.forget(note.id, mode="purge")
+    (item,) = items(reviewed)
+    assert item["kind"] == "purge_request"
+    reply = decide(reviewed, str(item["review_id"]), "keep-old")
+    assert "waits for a review" in reply["notice"]
+    (item,) = items(reviewed)
+    assert (item["kind"], item["note_id"]) == ("proposal", note.id)
+    assert head_of(reviewed, note.path) == head
+    assert reviewed.ids("when is the heron release") == []
+    reviewed.service.reindex(human())
+    assert reviewed.ids("when is the heron release") == []
+    decide(reviewed, str(item["review_id"]))
+    assert reviewed.ids("when is the heron release") == [note.id]
+
+
+def test_a_source_alone_picks_no_request_to_purge(world: World) -> None:
+    asked_to_purge(world, source=("mail.md",))
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    proposal = propose(world, source=("mail.md",))
+    picked = world.service.selected(human(), [], ReviewFilter(source="mail.md"))
+    by_id = {str(one["review_id"]): one for one in items(world)}
+    assert [by_id[one]["note_id"] for one in picked] == [proposal.id]
+    kinds = ReviewFilter(source="mail.md", kind="purge_request")
+    assert world.service.selected(human(), [], kinds) == list(by_id)[:1]
 
 
 def test_items_are_grouped_by_likeness_and_a_group_that_grew_is_not_decided(

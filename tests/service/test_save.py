@@ -137,3 +137,11 @@ def test_trust_and_author_come_from_the_connection(world: World) -> None:
     assert seen[by_agent.id] == ("agent", "agent:tester")
     assert seen[by_human.id] == ("human", "human:alice")
     assert world.ids("says this thing", min_trust="human") == [by_human.id]
+
+
+def test_a_note_whose_file_was_deleted_just_now_is_not_named_as_similar(world: World) -> None:
+    text = "The staging host is called marsh and stands in the cellar"
+    gone, kept = world.save("Host", f"{text}."), world.save("Host too", f"{text}, they say.")
+    world.file(gone.path).unlink()
+    reply = world.save("Host again", f"{text}, it seems.")
+    assert [one.id for one in reply.similar] == [kept.id]

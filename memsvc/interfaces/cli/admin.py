@@ -15,6 +15,7 @@ from memsvc.interfaces.cli.options import command, global_options
 from memsvc.interfaces.cli.progress import progress_bar
 from memsvc.interfaces.cli.session import Session
 from memsvc.model.replies import as_data
+from memsvc.model.requests import RestoreRequest
 
 __all__ = ["register"]
 
@@ -30,6 +31,7 @@ def register(app: typer.Typer) -> None:
     command(tombstone, "list")(tombstone_list)
     command(tombstone, "lift")(tombstone_lift)
     command(tombstone, "rotate-key")(tombstone_rotate_key)
+    command(app, "restore-note", panel=_REVIEW)(restore_note)
     review.register(_group(app, "review", "What waits for a person.", _REVIEW))
     command(app, "reindex", panel=_UPKEEP)(reindex)
     command(app, "doctor", panel=_UPKEEP)(doctor)
@@ -57,6 +59,22 @@ def tombstone_lift(
     caller = session.confirmed(f"Allow what tombstone {id} rejects again?", flag=confirm)
     reply = session.service().lift(caller, id, reason)
     session.show(reply, f"tombstone {id} lifted\n{_facts(reply)}".rstrip())
+
+
+def restore_note(
+    session: Session,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The note's id.")],
+    *,
+    version: Annotated[
+        int, typer.Option("--version", help="The version to bring back; 0 = the last one.")
+    ] = 0,
+    reason: Reason = "",
+    confirm: Confirm = False,
+) -> None:
+    """Bring back a retracted or corrected note; what that rejected is allowed again."""
+    caller = session.confirmed(f"Bring back note {id}?", flag=confirm)
+    request = RestoreRequest(id=id, version=version, reason=reason)
+    session.show(session.service().restore(caller, request))
 
 
 def tombstone_rotate_key(
@@ -164,7 +182,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _lines(items: Sequence[Mapping[str, object]], nothing: str) -> str:
-    from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
+    from memsvc.interfaces.fence import fence, one_line  # only where notes are shown
 
     lines = (
         " · ".join(
@@ -174,4 +192,4 @@ def _lines(items: Sequence[Mapping[str, object]], nothing: str) -> str:
         )
         for item in items
     )
-    return "\n".join(lines) or nothing
+    return fence({}, "\n".join(lines)) if items else nothing

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import typer
 
-from memsvc.interfaces.cli import admin, evaluation, models, notes, serving, vaults
+from memsvc.interfaces.cli import (
+    admin,
+    backup,
+    evaluation,
+    exchange,
+    models,
+    notes,
+    serving,
+    vaults,
+)
 from memsvc.interfaces.cli.options import global_options
 
 __all__ = ["build", "run"]
@@ -31,7 +40,9 @@ def build() -> typer.Typer:
     notes.register(app)
     vaults.register(app)
     admin.register(app)
+    backup.register(app)
     evaluation.register(app)
+    exchange.register(app)
     models.register(app)
     serving.register(app)
     return app

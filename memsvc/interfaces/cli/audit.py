@@ -65,12 +65,12 @@ def audit_list(
         before=before or int(number[:18] or 0),
     )
     reply = session.service().audit_list(session.caller(), request)
+    from memsvc.interfaces.fence import fence
     from memsvc.interfaces.render import render_event  # only where events are shown
 
-    lines = [render_event(event) for event in reply.events] or ["no events match"]
-    if reply.next:
-        lines.append(f"older events: --before {reply.next}")
-    session.show(reply, "\n".join(lines))
+    events = "\n".join(render_event(event) for event in reply.events)
+    more = [f"older events: --before {reply.next}"] if reply.next else []
+    session.show(reply, "\n".join([fence({}, events) if events else "no events match", *more]))
 
 
 def audit_verify(

@@ -201,6 +201,9 @@ def forget(
     mode: Annotated[
         str, typer.Option("--mode", help="retract (a reviewer can restore it) or purge (gone).")
     ] = ForgetMode.RETRACT.value,
+    derived: Annotated[
+        bool, typer.Option("--derived", help="Retract the notes whose source it is, too.")
+    ] = False,
     reason: Reason = "",
     confirm: Confirm = False,
 ) -> None:
@@ -211,7 +214,7 @@ def forget(
         if how is ForgetMode.PURGE
         else session.caller()
     )
-    request = ForgetRequest(id=id, passage=passage, mode=how, reason=reason)
+    request = ForgetRequest(id=id, passage=passage, mode=how, reason=reason, derived=derived)
     session.show(session.service().forget(caller, request))
 
 

@@ -1,7 +1,7 @@
 """Commands for the person who reviews: review list, show, approve and reject."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from memsvc.interfaces.cli.options import command
 from memsvc.interfaces.cli.session import Session
 from memsvc.interfaces.requests import as_word
 from memsvc.model.requests import DecisionRequest, ReviewFilter
-from memsvc.model.vocabulary import Disposition
+from memsvc.model.vocabulary import Disposition, ReviewKind
 
 __all__ = ["register"]
 
@@ -170,10 +170,9 @@ def _decide(
     service = session.service()
     caller = session.caller()
     chosen = service.selected(caller, ids or [], wanted)
-    approves = request.disposition in _TAKES["approve"]
-    if approves or flag:
-        what = f"{len(chosen)} items" if len(chosen) > 1 else f"item {chosen[0]}"
-        caller = session.confirmed(f"Approve {what} ({request.disposition})?", flag=flag)
+    question = _question(request, chosen, service.kinds(caller, chosen))
+    if question or flag:
+        caller = session.confirmed(question, flag=flag)
     if request.disposition is Disposition.REPLACE and len(chosen) > 1:
         raise InvalidInput("your own text replaces one item at a time", argument="body")
     if len(chosen) == 1:
@@ -190,21 +189,61 @@ def _decide(
         raise typer.Exit(1)
 
 
+def _question(request: DecisionRequest, chosen: Sequence[str], kinds: Collection[str]) -> str:
+    """What to ask before the decision is carried out; nothing when it can be undone as it is."""
+    what = f"{len(chosen)} items" if len(chosen) > 1 else f"item {chosen[0]}"
+    purges = ReviewKind.PURGE_REQUEST in kinds
+    if request.disposition in _TAKES["approve"]:
+        lost = ", and destroy every trace of what is to be purged" if purges else ""
+        return f"Approve {what} ({request.disposition}){lost}?"
+    if purges and request.disposition is Disposition.KEEP_OLD:
+        return f"Reject {what}, and bring back what was to be purged?"
+    return ""
+
+
 def _rows(value: object) -> list[Mapping[str, object]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _decided(reply: Mapping[str, object]) -> str:
+    from memsvc.interfaces.fence import one_line  # see _grouped
+
     shown = ("review", "kind", "disposition", "id", "event", "tombstones", "notice")
     facts = " · ".join(
         f"{key} {reply[key]}" for key in shown if reply.get(key) not in ("", None, 0)
     )
-    return f"{reply['outcome']}: {facts}"
+    lines = [f"{reply['outcome']}: {facts}"]
+    restored, report = reply.get("restored"), reply.get("purge")
+    if isinstance(restored, Mapping):
+        lines.append(f"{restored['outcome']}: the note is at {one_line(str(restored['path']))}")
+    if isinstance(report, Mapping):
+        lines += _purged(report)
+    return "\n".join(lines)
+
+
+def _purged(report: Mapping[str, object]) -> list[str]:
+    """What a purge did, what else states or quotes the same, and where the text may still be."""
+    from memsvc.interfaces.fence import one_line  # see _grouped
+
+    lines = [f"purged: note {report['id']} · files removed for good {report['erased']}"]
+    headings = {
+        "also_stated_in": "other notes that state the same:",
+        "derived": "notes whose source it is:",
+    }
+    for key, heading in headings.items():
+        rows = _rows(report.get(key))
+        lines += [heading] if rows else []
+        lines += [f"- {row['id']} · {one_line(str(row['title']), 100)}" for row in rows]
+    places = report.get("out_of_reach")
+    if isinstance(places, list) and places:
+        lines.append("out of reach, where the text may still be:")
+        lines += [f"- {one_line(str(one), 200)}" for one in places]
+    return lines
 
 
 def _grouped(rows: Sequence[Mapping[str, object]]) -> str:
     """Items under their scope and source; alike ones together under the group's name."""
-    from memsvc.interfaces.fence import one_line  # pulls the stores in: only where notes are shown
+    from memsvc.interfaces.fence import fence, one_line  # only where notes are shown
 
     lines: list[str] = []
     places = dict.fromkeys((row["vault"], row["project"], row.get("source", "")) for row in rows)
@@ -217,7 +256,7 @@ def _grouped(rows: Sequence[Mapping[str, object]]) -> str:
         ]
         for group in dict.fromkeys(row.get("likeness", "") for row in here):
             lines += [_line(row) for row in here if row.get("likeness", "") == group]
-    return "\n".join(lines)
+    return fence({}, "\n".join(lines)) if lines else ""
 
 
 def _line(row: Mapping[str, object]) -> str:
@@ -236,15 +275,15 @@ def _line(row: Mapping[str, object]) -> str:
 
 
 def _page(page: Mapping[str, object]) -> str:
-    from memsvc.interfaces.fence import fence, one_line  # see _grouped
+    from memsvc.interfaces.fence import fence, one_line, quoted  # see _grouped
 
     reasons = page["reasons"] if isinstance(page["reasons"], list) else []
     blocks = [
         f"review {page['review_id']} · {page['kind']} · {page['vault']}/{page['project']}",
-        f"note {page['note_id']} · by {one_line(str(page.get('author', '')), 200)}",
-        *(f"why: {one_line(str(one), 300)}" for one in reasons),
+        f"note {page['note_id']} · by {quoted(str(page.get('author', '')), 200)}",
     ]
-    inside = [str(page.get("text", "")).rstrip("\n")]
+    inside = [f"why: {one_line(str(one), 300)}" for one in reasons]
+    inside.append(str(page.get("text", "")).rstrip("\n"))
     for one in _rows(page.get("differences")):
         inside.append(
             f"--- difference from note {one['against']} v{one['version']}: {one['title']}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from memsvc.errors import InvalidInput, MemsvcError, StaleVersion
+from memsvc.interfaces.fence import error_line
 from memsvc.interfaces.outcome import crashed, error_data
 from memsvc.model.replies import Json, as_data
 
@@ -119,6 +120,5 @@ class Session:
             from memsvc.interfaces.render import render_current  # only for this error
 
             typer.echo(render_current(error))
-        message = " ".join(error.message.split())
-        typer.echo(f"memsvc: {message}", err=True)
+        typer.echo(f"memsvc: {error_line(error)}", err=True)
         return typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from memsvc.errors import InvalidInput, RecalledText, RejectedClaim, SecretFound
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import TombstoneRecord
 from memsvc.model.identity import Scope
@@ -16,6 +16,7 @@ from memsvc.notes.private import has_private
 from memsvc.scope.vault_policy import VaultPolicy
 
 __all__ = [
+    "MAX_LINE",
     "PRIVATE",
     "TOO_LONG",
     "Statement",
@@ -25,6 +26,7 @@ __all__ = [
     "find_violation",
     "introduced",
     "refuse_rejected",
+    "refuse_violation",
     "sourced",
     "statements",
 ]
@@ -77,10 +79,23 @@ def check_note_text(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> Non
         )
     for name, text in (("title", title), ("body", body)):
         _check_characters(name, text)
-    problem = find_violation(title, body, rules)
+    refuse_violation(find_violation(title, body, rules))
+
+
+def refuse_violation(problem: str) -> None:
+    """Raise InvalidInput, RecalledText or SecretFound for what `find_violation` found, if anything."""
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than the vault's policy allows (max_note)", argument="body"
+        )
     if problem == PRIVATE:
         raise InvalidInput(
             "the text has a part marked <private>, which is never kept; leave it out",
+            argument="body",
+        )
+    if problem == TOO_LONG:
+        raise InvalidInput(
+            "the text is longer than this vault's notes may be; `memsvc vault policy` shows how long",
             argument="body",
         )
     if problem == "recalled_text":
@@ -112,10 +127,13 @@ def check_lines(rules: VaultPolicy = _DEFAULT, /, **lines: str | Sequence[str]) 
                 raise SecretFound(f"{name} holds a secret (rule: {rule}); leave it out", rule=rule)
 
 
-def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
+def find_violation(
+    title: str, body: str, rules: VaultPolicy = _DEFAULT, *, size: int | None = None
+) -> str:
     """The policy that a text breaks: `recalled_text`, `private_block`, `too_long`, the name of a
-    rule for secrets, or nothing.
+    rule for secrets, or nothing. `size` is the note's, where `body` is a whole file's text.
     """
+    length = len(body) if size is None else size
     if any(sign in body for sign in _OPENING):
         visible = "".join(
             char
@@ -126,7 +144,7 @@ def find_violation(title: str, body: str, rules: VaultPolicy = _DEFAULT) -> str:
             return "recalled_text"
     if has_private(title) or has_private(body):
         return PRIVATE
-    if len(body) > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
+    if length > rules.max_note < _DEFAULT.max_note:  # a long file that nobody forbade is kept
         return TOO_LONG
     return (_secret(title) or _secret(body)) if rules.secrets else ""
 
@@ -157,6 +175,8 @@ def statements(title: str, body: str) -> list[Statement]:
         )
     heading = claims.plain_claim(title)
     add(heading.normal, "title", counts=claims.counts(heading.text), text=heading.text)
+    for claim in claims.claims(title):  # its sentences are looked up, and never rejected by it
+        add(claim.normal, "title", counts=False)
     add(claims.whole(body), "whole", counts=True)
     others = other_reading(title), other_reading(body)
     if any(others):
@@ -181,18 +201,19 @@ def find_rejected(
 ) -> list[TombstoneRecord]:
     """The standing tombstones that the statements meet in this scope."""
     digests = [digest for text in texts for digest in keys.candidates(scope, text.normal)]
-    return registry.blocking(connection, scope, digests)
+    return tombstones.blocking(connection, scope, digests)
 
 
 def refuse_rejected(met: Sequence[TombstoneRecord]) -> None:
-    """Raise RejectedClaim for the first tombstone met, if any."""
+    """Raise RejectedClaim for the first tombstone met, if any. Its reason is stored text, so it
+    stands in the error's data and not in the message.
+    """
     if not met:
         return
     first = met[0]
-    why = f" because: {first.reason}" if first.reason else ""
     raise RejectedClaim(
         f"this states something that was rejected here: a {first.claim_kind} of note "
-        f"{first.note_id}, on {first.at[:10]} by {first.actor}{why}. Do not save it again in other "
+        f"{first.note_id}, on {first.at[:10]} by {first.actor}. Do not save it again in other "
         "words. If it is true after all, a person can lift it: "
         f"memsvc tombstone lift {first.tombstone_id}",
         tombstone=first.tombstone_id,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, StaleVersion, Uneditable
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -32,7 +32,13 @@ from memsvc.service.gateway.indexing import (
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Scanner
-from memsvc.service.gateway.standing import Current, current, make_tombstones, withdraw
+from memsvc.service.gateway.standing import (
+    Current,
+    current,
+    make_tombstones,
+    withdraw,
+    wordings_of,
+)
 
 __all__ = [
     "Change",
@@ -150,7 +156,7 @@ def _restates(parts: Parts, now_is: Current, change: Change) -> list[restated.Su
     """What the new text introduces that was probably rejected before, in other words."""
     scope = now_is.scope.scope
     with parts.database.read() as connection:
-        if not registry.has_tombstones(connection, scope):
+        if not tombstones.has_tombstones(connection, scope):
             return []
     before = checks.statements(now_is.version.title, now_is.version.body)
     after = checks.statements(change.title, change.body)
@@ -172,13 +178,14 @@ def _unchanged(now_is: Current, request: CorrectRequest) -> CorrectReply:
 
 def _check_version(now_is: Current, wanted: int) -> None:
     if wanted != now_is.note.version:
+        hidden = now_is.note.withheld == "rejected_claim" and not now_is.scope.reviews
         raise StaleVersion(
             f"version {wanted} of this note is stale: it is at version {now_is.note.version} now; "
             "read the current text below, decide again, and name that version",
             id=now_is.note.note_id,
             version=now_is.note.version,
-            title=now_is.version.title,
-            body=now_is.version.body,
+            title="" if hidden else now_is.version.title,
+            body="" if hidden else now_is.version.body,
         )
     if now_is.note.status is Status.SUPERSEDED:
         raise InvalidInput(
@@ -374,8 +381,11 @@ def commit_rewrite(
         ),
         at=now,
     )
-    made = make_tombstones(connection, parts, now_is, dropped, reason=change.reason, event_seq=seq)
-    withdraw(connection, note, dropped, now)
+    earlier = wordings_of(connection, now_is, dropped, spared=ready.after)
+    made = make_tombstones(
+        connection, parts, now_is, dropped, earlier=earlier, reason=change.reason, event_seq=seq
+    )
+    withdraw(connection, note, [*dropped, *(one.statement for one in earlier)], now)
     _commit_version(connection, ready, drafts.with_event(version, seq))
     if version.status is not Status.ACTIVE:
         edited = replace(note, version=version.version)

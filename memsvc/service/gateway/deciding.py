@@ -1,6 +1,6 @@
 """A reviewer's decision about one item: what it means for the notes, in one transaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memsvc.errors import Denied, InvalidInput, NotFound
@@ -37,6 +37,7 @@ from memsvc.service.gateway.forget import what_is_rejected
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
+from memsvc.service.gateway.purge_request import decide_purge
 from memsvc.service.gateway.scan import Scanner
 from memsvc.service.gateway.turning import Item, Turn
 
@@ -53,8 +54,8 @@ NO_ITEM = (
 
 def decide(
     parts: Parts, scanner: Scanner, caller: Caller, request: DecisionRequest
-) -> dict[str, Json]:
-    """Carry out a decision.
+) -> tuple[dict[str, Json], Sequence[checks.Statement]]:
+    """Carry out a decision: the reply, and what a purge rejected.
 
     Raises NotFound, Denied, InvalidInput, the Refused family, Uneditable, StorageFailed.
     """
@@ -65,6 +66,12 @@ def decide(
         raise Denied("approving is a person's decision, who confirms it: add --confirm")
     if (request.disposition is Disposition.REPLACE) != bool(request.body.strip()):
         raise InvalidInput("your own text goes with replace, and replace needs it", argument="body")
+    if item.kind == ReviewKind.PURGE_REQUEST:
+        if request.disposition is Disposition.KEEP_NEW:
+            scanner.scan(item.scope.vault, force=True)  # a copy that is a note must be known as one
+        with parts.locked(item.scope.vault):
+            item, scope = _open_item(parts, caller, request.id)
+            return decide_purge(parts, scanner, scope, item, request)
     with parts.locked(item.scope.vault):
         with parts.database.read() as connection:
             vault, root = root_of(connection, item.scope.vault)
@@ -81,7 +88,7 @@ def decide(
         except BaseException:
             turn.staging.discard()
             raise
-        return _carry_out(turn, case, caller, approves=approves)
+        return _carry_out(turn, case, caller, approves=approves), ()
 
 
 def _open_item(parts: Parts, caller: Caller, review_id: str) -> tuple[Item, WriteScope]:
@@ -308,16 +315,6 @@ def _keep_ours(turn: Turn, case: Case, *, forgotten: bool) -> None:
         turn.stand(case.note, case.version, change)
 
 
-def _purge_request(_: Turn, case: Case) -> None:
-    """The note stays retracted; erasing it is a verb of its own."""
-    if case.request.disposition is not Disposition.KEEP_OLD:
-        raise InvalidInput(
-            "a purge is not approved here: erase the note with `memsvc forget ID --mode purge`, or "
-            "reject the request, and the note stays retracted",
-            argument="id",
-        )
-
-
 _HANDLERS: Mapping[ReviewKind, Callable[[Turn, Case], None]] = {
     ReviewKind.PROPOSAL: _proposal,
     ReviewKind.RESTATEMENT: _proposal,
@@ -325,5 +322,4 @@ _HANDLERS: Mapping[ReviewKind, Callable[[Turn, Case], None]] = {
     ReviewKind.WITHHELD: _changed_file,
     ReviewKind.DISPUTE: _changed_file,
     ReviewKind.CONFLICT: _conflict,
-    ReviewKind.PURGE_REQUEST: _purge_request,
 }

@@ -1,6 +1,7 @@
-"""forget: a note, or a passage of it, leaves recall, and what it claimed is rejected."""
+"""forget: a note, or a passage of it, leaves recall or is purged, and what it claimed is rejected."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
-from memsvc.model.replies import ForgetReply
+from memsvc.model.replies import ForgetReply, Related
 from memsvc.model.requests import CorrectRequest, ForgetRequest
-from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Status
+from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Role, Status
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, limits
@@ -27,11 +28,15 @@ from memsvc.service.gateway.correct import (
     rewrite,
     without_passage,
 )
+from memsvc.service.gateway.derived import derived_from
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.proposing import propose_correction
+from memsvc.service.gateway.purge import may_purge, purge
 from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.standing import wordings_of
+from memsvc.service.gateway.wordings import Wording
 
 __all__ = ["forget", "trash_name", "what_is_rejected"]
 
@@ -39,22 +44,51 @@ __all__ = ["forget", "trash_name", "what_is_rejected"]
 def forget(
     parts: Parts, scanner: Scanner, caller: Caller, request: ForgetRequest
 ) -> tuple[ForgetReply, list[checks.Statement]]:
-    """Retract a note or one passage; the reply, and the claims that are now rejected.
+    """Retract a note or one passage, or purge it; the reply, and the claims that are now rejected.
 
-    A purge from this door is a retraction with a review item: erasing is for a person who reviews.
-    Raises InvalidInput, NotFound, Uneditable, StorageFailed, VaultOffline.
+    Only a reviewer who is a person and confirms it purges, also what is retracted already; from
+    anybody else a purge is a retraction with a review item. Raises InvalidInput, NotFound, Denied,
+    Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
+    erase = request.mode is ForgetMode.PURGE and may_purge(caller)
+    need = Role.REVIEWER if erase else Role.WRITER
     with parts.database.read() as connection:
-        scope, _ = access.note_for(connection, caller, request.id)
-    rules = limits.rules_of(parts, scope.scope.vault)
-    with parts.locked(scope.scope.vault):
-        now_is = current(parts, scanner, caller, request.id)
+        scope, _ = access.note_for(connection, caller, request.id, need=need, gone=erase)
+    vault = scope.scope.vault
+    rules = limits.rules_of(parts, vault)
+    if erase:
+        scanner.scan(vault, force=True)  # a copy that is a note must be known as one
+    with parts.locked(vault):
+        now_is = current(parts, scanner, caller, request.id, need=need, gone=erase)
         with parts.database.read() as connection:
-            limits.check_budget(connection, parts, rules, caller, scope.scope.vault)
+            limits.check_budget(connection, parts, rules, caller, vault)
         if request.passage.strip() and request.passage.strip() != now_is.version.body.strip():
             return _forget_passage(parts, scanner, now_is, request)
-        return _retract(parts, now_is, request)
+        scanner.require_folder(now_is.vault)
+        derived = _derived(parts, scanner, caller, now_is, request)
+        reply, rejected = (purge if erase else _retract)(parts, now_is, request)
+        return replace(reply, derived=derived), rejected
+
+
+def _derived(
+    parts: Parts, scanner: Scanner, caller: Caller, now_is: Current, request: ForgetRequest
+) -> list[Related]:
+    """The notes whose source this one is, each retracted first if that was asked."""
+    with parts.database.read() as connection:
+        scope = access.reads(connection, caller)
+        found = derived_from(scope, connection, now_is.note, now_is.version)
+    if not request.derived:
+        return found
+    with parts.database.read() as connection:
+        rules, vault = VaultPolicy.of(now_is.vault.policy), now_is.note.vault
+        limits.check_budget(connection, parts, rules, caller, vault, writes=1 + len(found))
+    also = replace(
+        request, mode=ForgetMode.RETRACT, reason=request.reason or f"derived from {request.id}"
+    )
+    for each in [current(parts, scanner, caller, one.id) for one in found]:  # all or none is Denied
+        _retract(parts, each, also)
+    return [replace(one, how="derived, retracted") for one in found]
 
 
 def _forget_passage(
@@ -150,7 +184,13 @@ def _retract(
             at=now,
         )
         made = make_tombstones(
-            connection, parts, now_is, rejected, reason=request.reason, event_seq=seq
+            connection,
+            parts,
+            now_is,
+            rejected,
+            earlier=earlier_claims(connection, now_is, rejected),
+            reason=request.reason,
+            event_seq=seq,
         )
         _commit_retraction(connection, parts, now_is, target)
         if request.mode is ForgetMode.PURGE:
@@ -163,7 +203,10 @@ def _retract(
                 version=old.version,
                 at=now,
                 event_seq=seq,
-                detail={"by": str(scope.caller.principal)},
+                detail={
+                    "why": f"{scope.caller.principal} asks to erase it; it is retracted meanwhile",
+                    "by": str(scope.caller.principal),
+                },
             )
         staging.record(connection, event_seq=seq, parts=parts)
     conflicts = staging.publish(parts)
@@ -211,11 +254,19 @@ def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, ta
 def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
     """The claims that go with a whole note; a bare title is a name, and may be used again."""
     document = document_of(version)
-    return [
-        statement
-        for statement in checks.statements(document.title, document.body)
-        if statement.kind != "title" or any(char.isdigit() for char in statement.normal)
-    ]
+    return [one for one in checks.statements(document.title, document.body) if _goes(one)]
+
+
+def _goes(statement: checks.Statement) -> bool:
+    return statement.kind != "title" or any(char.isdigit() for char in statement.normal)
+
+
+def earlier_claims(
+    connection: Connection, now_is: Current, rejected: Sequence[checks.Statement]
+) -> list[Wording]:
+    """The wordings that amendments replaced of what goes with a whole note; no bare title either."""
+    found = wordings_of(connection, now_is, rejected)
+    return [one for one in found if _goes(one.statement)]
 
 
 def trash_name(root: Path, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from memsvc.errors import (
     Denied,
@@ -18,20 +19,33 @@ from memsvc.ledger.records import VaultRecord
 from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.replies import CorrectReply, ForgetReply, Json, SaveReply
-from memsvc.model.requests import CorrectRequest, DecisionRequest, ForgetRequest, SaveRequest
+from memsvc.model.replies import CorrectReply, ForgetReply, Json, RestoreReply, SaveReply
+from memsvc.model.requests import (
+    CorrectRequest,
+    DecisionRequest,
+    ForgetRequest,
+    RestoreRequest,
+    SaveRequest,
+)
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
 from memsvc.service.gateway import checks, lifting, rebuild, restated, vaults
 from memsvc.service.gateway.correct import correct
 from memsvc.service.gateway.forget import forget
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.restore import restore
 from memsvc.service.gateway.save import save
 from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
+
+if TYPE_CHECKING:
+    from memsvc.service.gateway.backing import Backing
+    from memsvc.service.gateway.importing import ImportRun
+    from memsvc.service.gateway.merging import Merging
 
 __all__ = ["Gateway"]
 
 _REFUSALS = (Refused, InvalidInput, Denied, NotFound, StaleVersion)
+_UNEXPECTED = "internal"
 _RECORDED = ("rule", "tombstone", "argument", "count", "version")
 
 _log = logger("memsvc.gateway")
@@ -61,17 +75,60 @@ class Gateway:
     def forget(
         self, caller: Caller, request: ForgetRequest
     ) -> tuple[ForgetReply, list[checks.Statement]]:
-        """A note or passage retracted, with the claims it made; see `memsvc.service.gateway.forget`."""
+        """A note or passage retracted or purged, with the claims it made; see `memsvc.service.gateway.forget`."""
         with self._recorded(caller, Action.FORGET, note_id=request.id):
             return forget(self._parts, self.scanner, caller, request)
+
+    def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A retracted or corrected note brought back; see `memsvc.service.gateway.restore`."""
+        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+            return restore(self._parts, self.scanner, caller, request)
+
+    @contextmanager
+    def backing_up(self, caller: Caller) -> "Iterator[Backing]":
+        """A backup in the making, its failure on record; see `memsvc.service.gateway.backing`."""
+        from memsvc.service.gateway.backing import Backing  # rare, and pulls the anchors in
+
+        with self._recorded(caller, Action.CONFIG):
+            yield Backing(self._parts, self.scanner, caller)
+
+    @contextmanager
+    def merging(self, caller: Caller) -> "Iterator[Merging]":
+        """A backup merged into its living home, its failure on record; see `merging`."""
+        from memsvc.service.gateway.merging import Merging  # see backing_up
+
+        with self._recorded(caller, Action.RESTORE):
+            yield Merging(self._parts, self.scanner, caller, self.bring_back)
+
+    def bring_back(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
+        """A note whose file was deleted, brought back without lifting any rejection."""
+        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+            return restore(self._parts, self.scanner, caller, request, lift=False)
+
+    def settle_in(
+        self,
+        caller: Caller,
+        *,
+        folders: Mapping[str, str],
+        detail: Mapping[str, Json],
+        reason: str,
+    ) -> int:
+        """A home that was put back from a backup, begun anew; see `settling`."""
+        from memsvc.service.gateway.settling import settle_in  # see backing_up
+
+        return settle_in(self._parts, caller, folders=folders, detail=detail, reason=reason)
 
     def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
         """A rejected claim allowed again, by a reviewer."""
         with self._recorded(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
 
-    def decide(self, caller: Caller, request: DecisionRequest) -> dict[str, Json]:
-        """A reviewer's decision carried out; see `memsvc.service.gateway.deciding`."""
+    def decide(
+        self, caller: Caller, request: DecisionRequest
+    ) -> tuple[dict[str, Json], Sequence[checks.Statement]]:
+        """A reviewer's decision carried out, with the claims of what it purged; see
+        `memsvc.service.gateway.deciding`.
+        """
         from memsvc.service.gateway.deciding import APPROVING, decide  # a person's work: rare
 
         action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT
@@ -93,6 +150,19 @@ class Gateway:
         with self._recorded(caller, Action.CONFIG):
             return forget_anchor(self._parts, caller, place=place)
 
+    def begin_import(
+        self, caller: Caller, *, project: str, form: str, dry_run: bool, propose: bool
+    ) -> "ImportRun":
+        """A run that writes foreign records; see `memsvc.service.gateway.importing`."""
+        from memsvc.service.gateway.importing import ImportRun  # rare
+
+        with self._recorded(caller, Action.IMPORT):
+            with self._parts.database.read() as connection:
+                scope = access.writes(connection, caller, project=project)
+            return ImportRun(
+                self._parts, self.scanner, scope, form=form, dry_run=dry_run, propose=propose
+            )
+
     def scan(
         self,
         vault: VaultName,
@@ -112,9 +182,15 @@ class Gateway:
         """The whole index made anew; how many notes."""
         return rebuild.rebuild(self._parts, caller, progress=progress)
 
-    def fill_index(self, vault: VaultName) -> int:
-        """Index a vault's notes after the index was found empty or outdated."""
-        return rebuild.put_all(self._parts, vault)
+    def mend_index(self, vault: VaultName, note_ids: Sequence[str]) -> None:
+        """Notes of which the index says what the ledger does not, indexed anew."""
+        from memsvc.service.gateway.mending import mend  # hardly ever
+
+        mend(self._parts, vault, note_ids)
+
+    def fill_index(self, *, progress: Progress | None = None) -> int:
+        """Index every vault's notes after the index was found outdated or not whole; how many."""
+        return rebuild.fill(self._parts, progress=progress)
 
     def embed_missing(self, *, limit: int | None, progress: Progress | None = None) -> int:
         """Vectors for chunks that have none; how many. Rejected claims get theirs too."""
@@ -129,14 +205,24 @@ class Gateway:
     def add_vault(
         self, caller: Caller, *, name: str, path: str, projects: Mapping[str, str], layout: str
     ) -> VaultRecord:
-        """A folder registered as a vault."""
+        """A folder registered as a vault, by the person who owns the home."""
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            return vaults.add_vault(
+                self._parts, caller, name=name, path=path, projects=projects, layout=layout
+            )
+
+    def make_first_vault(self, caller: Caller, *, name: str, path: str) -> VaultRecord:
+        """A new home's own vault. That another process was first is no refusal to keep on record."""
         return vaults.add_vault(
-            self._parts, caller, name=name, path=path, projects=projects, layout=layout
+            self._parts, caller, name=name, path=path, projects={}, layout="folders"
         )
 
     def remove_vault(self, caller: Caller, *, name: str) -> None:
-        """A vault taken out of the register; its files stay."""
-        vaults.remove_vault(self._parts, caller, name=name)
+        """A vault taken out of the register, by the person who owns the home; its files stay."""
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            vaults.remove_vault(self._parts, caller, name=name)
 
     def set_policy(self, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
         """A vault's policy changed, on record."""
@@ -144,8 +230,12 @@ class Gateway:
             return vaults.set_policy(self._parts, caller, name=name, pairs=pairs)
 
     def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
-        """A vault that lost most of its notes, believed: the missing ones are removed."""
-        record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
+        """A vault that lost most of its notes, believed by the person who owns the home: the missing
+        ones are removed.
+        """
+        with self._recorded(caller, Action.CONFIG):
+            access.require_owner(caller)
+            record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
         try:
             return self.scan(record.name, seconds=None, force=True)
         finally:
@@ -163,20 +253,29 @@ class Gateway:
             yield
         except MemsvcError as error:
             refused = isinstance(error, _REFUSALS)
-            self._record(
-                caller, action, Outcome.REFUSED if refused else Outcome.FAILED, note_id, error
-            )
+            outcome = Outcome.REFUSED if refused else Outcome.FAILED
+            detail: dict[str, Json] = {
+                name: value
+                for name, value in error.data.items()
+                if name in _RECORDED and isinstance(value, str | int)
+            }
+            self._record(caller, action, outcome, note_id, error.code, detail)
+            raise
+        except Exception as error:
+            failure: dict[str, Json] = {"error": type(error).__name__}
+            self._record(caller, action, Outcome.FAILED, note_id, _UNEXPECTED, failure)
             raise
 
     def _record(
-        self, caller: Caller, action: Action, outcome: Outcome, note_id: str, error: MemsvcError
+        self,
+        caller: Caller,
+        action: Action,
+        outcome: Outcome,
+        note_id: str,
+        code: str,
+        detail: dict[str, Json],
     ) -> None:
         """The event is in the caller's own scope: it must not tell what lies outside."""
-        detail: dict[str, Json] = {
-            name: value
-            for name, value in error.data.items()
-            if name in _RECORDED and isinstance(value, str | int)
-        }
         try:
             with self._parts.database.write() as connection:
                 known = registry.find_note(connection, note_id.strip().upper()) if note_id else None
@@ -189,10 +288,10 @@ class Gateway:
                         caller=caller,
                         scope=Scope(caller.vault, caller.project),
                         note_id=known.note_id if known is not None and own else "",
-                        reason=error.code,
+                        reason=code,
                         detail=detail,
                     ),
                     at=self._parts.clock.now(),
                 )
         except StorageFailed:
-            _log.error("refusal_not_recorded", action=action.value, code=error.code)
+            _log.error("refusal_not_recorded", action=action.value, code=code)

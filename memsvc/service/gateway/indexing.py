@@ -25,6 +25,7 @@ from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.parts import Parts
 
 __all__ = [
+    "HIDDEN_ENDS",
     "Vectors",
     "document_of",
     "entry_of",
@@ -41,6 +42,8 @@ __all__ = [
 Vectors = Mapping[int, PassageVector]
 """Vectors by chunk ordinal."""
 
+HIDDEN_ENDS = ("deleted", "retracted", "purged", "withheld")
+"""How a version ends that no recall shows, history neither."""
 MOST_CHUNKS_AT_ONCE = 24
 """A longer text is embedded in the background: the caller does not wait for it."""
 

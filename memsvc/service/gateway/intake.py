@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp
 from memsvc.ids import is_ulid
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
@@ -24,7 +24,13 @@ from memsvc.model.vocabulary import (
 )
 from memsvc.notes.document import Document
 from memsvc.service.gateway import checks, drafts, holding, restated
-from memsvc.service.gateway.indexing import Vectors, document_of, index_version, resolve
+from memsvc.service.gateway.indexing import (
+    HIDDEN_ENDS,
+    Vectors,
+    document_of,
+    index_version,
+    resolve,
+)
 from memsvc.service.gateway.layout import project_after_move, project_of
 from memsvc.service.gateway.parts import Parts
 
@@ -73,16 +79,18 @@ def take(
     whose file is at the path, `gone` the one that was last there. Runs inside the caller's
     transaction, under the vault's lock.
     """
+    entered = False
     if known is None:
         known = _moved(connection, vault, arrival, missing)
         if known is not None:
-            known = _move(connection, parts, vault, arrival, known)
+            before, known = known.scope, _move(connection, parts, vault, arrival, known)
+            entered = known.scope != before
     if known is None:
         known = _returned(connection, vault, arrival, gone)
     if known is None:
         note_id = _adopt(connection, parts, vault, arrival)
     else:
-        note_id = _edit(connection, parts, vault, arrival, known, missing=missing)
+        note_id = _edit(connection, parts, vault, arrival, known, missing=missing, entered=entered)
     return replace(arrival.signature, note_id=note_id)
 
 
@@ -163,7 +171,7 @@ def _move(
     moved = replace(note, path=arrival.path, project=project)
     index.remove_note(connection, note.note_id)
     for version in registry.versions_of(connection, note.note_id):
-        if version.version != note.version and version.end_mode not in ("deleted", "retracted"):
+        if version.version != note.version and version.end_mode not in HIDDEN_ENDS:
             index_version(connection, version, moved)
     return moved
 
@@ -178,7 +186,7 @@ def _judge(
     """Why a file's text must be withheld, and what a reviewer needs to know; empty if it is fine."""
     if arrival.violation:
         return arrival.violation, {}
-    if not registry.has_tombstones(connection, scope):
+    if not tombstones.has_tombstones(connection, scope):
         return "", {}
     fresh = _stated(arrival.document)
     if previous is not None:
@@ -270,14 +278,18 @@ def _edit(
     note: NoteRecord,
     *,
     missing: dict[str, FileRecord],
+    entered: bool,
 ) -> NoteId:
-    """The file of a known note has another text, or is back."""
+    """The file of a known note has another text, is back, or `entered` the note's scope just now:
+    then all that it states is new there.
+    """
     previous = registry.find_version(connection, note.note_id, note.version)
-    same = previous is not None and not note.gone and _same(previous, arrival, note)
+    barred = entered and bool(_judge(connection, parts, note.scope, arrival, None)[0])
+    same = previous is not None and not note.gone and _same(previous, arrival, note) and not barred
     if previous is not None and same and not holding.is_new_scope(vault, note, previous):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
-    compared = None if note.gone or note.withheld else previous
+    compared = None if note.gone or note.withheld or entered else previous
     judged = _judge(connection, parts, note.scope, arrival, compared)
     withheld, detail = holding.after_edit(
         connection, vault, note, arrival.signature.content_hash, judged
@@ -298,6 +310,8 @@ def _edit(
         ended = _end_of(previous, arrival.document, note, changed, now)
         ledger.end_version(connection, note.note_id, note.version, **ended)
         index.update_state(connection, note.note_id, note.version, latest=False, **ended)
+    if barred:
+        _leave_behind(connection, note)
     if changed.status is not Status.SUPERSEDED:
         changed = replace(changed, superseded_by="")
     ledger.update_note(
@@ -321,6 +335,14 @@ def _edit(
         held=holding.is_held(note),
     )
     return note.note_id
+
+
+def _leave_behind(connection: Connection, note: NoteRecord) -> None:
+    """Keep the texts that a note had in another scope out of the history of the one that bars it."""
+    index.remove_note(connection, note.note_id)
+    for version in registry.versions_of(connection, note.note_id):
+        if version.end_mode not in HIDDEN_ENDS:
+            ledger.end_version(connection, note.note_id, version.version, end_mode="withheld")
 
 
 def _end_of(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memsvc.errors import Denied
-from memsvc.ledger import registry
+from memsvc.ledger import tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
@@ -26,7 +26,7 @@ def rotate_key(parts: Parts, caller: Caller, *, reason: str) -> dict[str, Json]:
     now = parts.clock.now()
     with parts.database.write() as connection:
         ring = parts.keys()
-        recorded = registry.recorded_keys(connection)
+        recorded = tombstones.recorded_keys(connection)
         resumed = len(ring.ids) > 1 and ring.ids[-1] not in recorded
         new = ring if resumed else ring.rotated()
         seq = ledger.add_event(

@@ -7,13 +7,15 @@ from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, ProjectSlug, Role, VaultName
 from memsvc.service import access
+from memsvc.service.gateway import checks
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["lift"]
 
 
 def lift(parts: Parts, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
-    """Let a rejected claim be saved again. Raises NotFound, Denied."""
+    """Let a rejected claim be saved again. Raises InvalidInput, SecretFound, NotFound, Denied."""
+    checks.check_lines(reason=reason)
     with parts.database.read() as connection:
         scope = access.reads(connection, caller)
         found = [

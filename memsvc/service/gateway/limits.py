@@ -30,14 +30,20 @@ def rules_of(parts: Parts, vault: VaultName) -> VaultPolicy:
 
 
 def check_budget(
-    connection: Connection, parts: Parts, rules: VaultPolicy, caller: Caller, vault: VaultName
+    connection: Connection,
+    parts: Parts,
+    rules: VaultPolicy,
+    caller: Caller,
+    vault: VaultName,
+    *,
+    writes: int = 1,
 ) -> None:
-    """Refuse an agent's write when it has used up its hour. Raises OverBudget."""
+    """Refuse an agent's `writes` when they are more than its hour has left. Raises OverBudget."""
     if not rules.write_budget or caller.principal.kind is PrincipalKind.HUMAN:
         return
     since = stamp(parts.clock.now() - _WINDOW)
     done = registry.writes_since(connection, vault, caller.principal, since=since)
-    if done >= rules.write_budget:
+    if done + writes > rules.write_budget:
         raise OverBudget(
             f"{caller.principal} made {done} writes to vault {vault} within the last hour and "
             f"{rules.write_budget} are the most; go on later, and save less that nobody will need",

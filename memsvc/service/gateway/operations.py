@@ -5,9 +5,13 @@ folder is known before anything is committed. The transaction then records the c
 and commits; the rename follows; a second, unsynced transaction marks it done. Whoever holds the
 vault's lock next finishes what a crash left pending. A file that a person changed in between is
 never overwritten: it stays, the committed text stays as a version, and a review item names both.
+
+Kinds: `write` new bytes, `trash` and `untrash` between the vault and its trash folder, `erase` a
+file for good, and last `scrub`, which is no file's: see `memsvc.service.gateway.erasing`.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +27,7 @@ from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
 from memsvc.notes import disk
 from memsvc.notes.paths import resolve_note
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.erasing import SCRUB, scrub_again
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"]
@@ -30,7 +35,7 @@ __all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"
 
 @dataclass(slots=True)
 class Pending:
-    """One file change of a transaction. `data` is None for a move to the trash."""
+    """One file change of a transaction; `staged` holds the bytes of a write."""
 
     kind: str
     path: str
@@ -50,12 +55,15 @@ class Staging:
         self.root = root
         self.vault = vault
         self.pending: list[Pending] = []
+        self._before: dict[Path, int] = {}
 
     def write(
         self, path: str, data: bytes, *, note_id: NoteId, version: int, before_hash: str
     ) -> None:
         """Stage new bytes for a file; `before_hash` is what must be there, empty for nothing."""
-        staged = disk.stage(resolve_note(self.root, path), data)
+        target = resolve_note(self.root, path)
+        self._look_at(target.parent)
+        staged = disk.stage(target, data)
         self.pending.append(
             Pending("write", path, note_id, version, before_hash, sha(data), staged)
         )
@@ -64,11 +72,29 @@ class Staging:
         self, path: str, target: str, *, note_id: NoteId, version: int, content_hash: str
     ) -> None:
         """Plan a move into the vault's trash folder; checks that both folders can be written."""
-        disk.probe(resolve_note(self.root, path).parent)
+        folder = resolve_note(self.root, path).parent
+        for one in (folder, self.root):  # the trash itself may have to be made
+            self._look_at(one)
+        disk.probe(folder)
         disk.probe(self.root / ".trash")
         self.pending.append(
             Pending("trash", path, note_id, version, content_hash, content_hash, target=target)
         )
+
+    def untrash(
+        self, path: str, source: str, *, note_id: NoteId, version: int, content_hash: str
+    ) -> None:
+        """Plan a move out of the trash folder; checks that both folders can be written."""
+        disk.probe(resolve_note(self.root, path).parent)
+        disk.probe((self.root / source).parent)
+        self.pending.append(
+            Pending("untrash", path, note_id, version, content_hash, content_hash, target=source)
+        )
+
+    def erase(self, path: str, *, note_id: NoteId, version: int, content_hash: str) -> None:
+        """Plan to remove a file for good, wherever it is in the vault; its folder can be written."""
+        disk.probe((self.root / path).parent)
+        self.pending.append(Pending("erase", path, note_id, version, content_hash, ""))
 
     def record(self, connection: Connection, *, event_seq: int, parts: Parts) -> None:
         """Write the changes down as owed, inside the transaction that decides them."""
@@ -110,7 +136,14 @@ class Staging:
         finally:
             self.discard()
             self._finish(parts, done, conflicts)
+        if not conflicts:
+            for folder, before in self._before.items():
+                parts.own_changes.add(folder, before=before)
         return conflicts
+
+    def _look_at(self, folder: Path) -> None:
+        with suppress(FileNotFoundError):  # one that is made for the note is new to everybody
+            self._before.setdefault(folder, folder.stat().st_mtime_ns)
 
     def _publish_one(self, one: Pending) -> bool:
         """Do one committed change; False when a person's edit stood in the way."""
@@ -118,8 +151,7 @@ class Staging:
             if one.staged is not None:
                 one.staged.publish(expect=one.before_hash or None)
             else:
-                source = resolve_note(self.root, one.path)
-                disk.move(source, self.root / one.target, expect=one.before_hash)
+                _change_place(self.root, one)
         except FileNotFoundError:
             return one.staged is None  # a person removed it first: the trash has nothing to take
         except disk.FileChanged:
@@ -147,7 +179,7 @@ def finish(
     root = Path(vault.path)
     if conflict:
         _queue_conflict(connection, parts, operation)
-    elif operation.kind == "write":
+    elif operation.kind in ("write", "untrash"):
         record = file_record(
             root, operation.path, note_id=operation.note_id, content_hash=operation.after_hash
         )
@@ -164,15 +196,24 @@ def settle(parts: Parts, vault: VaultRecord) -> int:
     root = Path(vault.path)
     if owed and not root.is_dir():
         return 0  # offline: the changes stay owed until the folder is back
+    scrubs = [operation for operation in owed if operation.kind == SCRUB]
     for operation in owed:
+        if operation.kind == SCRUB:
+            continue
         conflict = not _redo(parts, root, operation)
         with parts.database.write() as connection:
             finish(connection, parts, vault, operation, conflict=conflict)
+    if scrubs:
+        scrub_again(parts, scrubs)
     return len(owed)
 
 
 def _redo(parts: Parts, root: Path, operation: FileOperation) -> bool:
     """Do a pending change again; False when a person changed the file meanwhile."""
+    if operation.kind == "erase":
+        return _erased(parts, root, operation)
+    if operation.kind == "untrash":
+        return _redo_untrash(root, operation)
     path = resolve_note(root, operation.path)
     present = sha(path.read_bytes()) if path.is_file() else ""
     if operation.kind == "trash":
@@ -204,6 +245,39 @@ def _redo_trash(root: Path, operation: FileOperation, path: Path, present: str) 
     except disk.FileChanged:
         return False
     return True
+
+
+def _redo_untrash(root: Path, operation: FileOperation) -> bool:
+    path, source = resolve_note(root, operation.path), root / operation.target
+    if not source.exists():
+        return path.is_file() and sha(path.read_bytes()) == operation.after_hash
+    try:
+        disk.move(source, path, expect=operation.before_hash)
+    except disk.FileChanged:
+        return False
+    return True
+
+
+def _erased(parts: Parts, root: Path, operation: FileOperation) -> bool:
+    """Remove a file that holds what was purged, any version of it; False when it holds another text."""
+    with parts.database.read() as connection:
+        versions = registry.versions_of(connection, operation.note_id)
+    known = {operation.before_hash, *(version.content_hash for version in versions)}
+    try:
+        disk.remove(root / operation.path, expect=known)
+    except disk.FileChanged:
+        return False
+    return True
+
+
+def _change_place(root: Path, one: Pending) -> None:
+    """Move a file between the vault and its trash, or out of the world. Raises FileChanged."""
+    if one.kind == "erase":
+        disk.remove(root / one.path, expect={one.before_hash})
+    elif one.kind == "untrash":
+        disk.move(root / one.target, resolve_note(root, one.path), expect=one.before_hash)
+    else:
+        disk.move(resolve_note(root, one.path), root / one.target, expect=one.before_hash)
 
 
 def file_record(root: Path, path: str, *, note_id: NoteId, content_hash: str) -> FileRecord | None:

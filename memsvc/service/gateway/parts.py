@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -17,9 +17,13 @@ from memsvc.ledger import registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.vocabulary import VaultName
+from memsvc.service.gateway.folders import OwnChanges
 from memsvc.service.home import Home
 
-__all__ = ["Parts", "root_of"]
+__all__ = ["First", "Parts", "root_of"]
+
+First = Callable[[Connection], None]
+"""What a transaction does before anything else."""
 
 LOCK_SECONDS = 60
 
@@ -34,6 +38,7 @@ class Parts:
     new_id: NewId
     keys: Callable[[], KeyRing]
     embedder: Callable[[], Embedder | None]
+    own_changes: OwnChanges = field(default_factory=OwnChanges)
 
     @contextmanager
     def locked(self, vault: VaultName) -> Iterator[None]:

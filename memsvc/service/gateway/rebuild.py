@@ -15,15 +15,14 @@ from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, VaultName
-from memsvc.service.gateway.indexing import index_version, passage_vectors
+from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_vectors
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.scan import Progress
 
-__all__ = ["embed_missing", "forget_other_models", "put_all", "rebuild", "tidy"]
+__all__ = ["embed_missing", "fill", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
-HIDDEN_ENDS = ("deleted", "retracted")
 
 
 def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -> int:
@@ -34,7 +33,6 @@ def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -
     with parts.database.write() as connection:
         schema.drop(connection)
         schema.ensure(connection)
-        vaults = registry.vaults(connection)
         ledger.add_event(
             connection,
             NewEvent(
@@ -46,7 +44,20 @@ def rebuild(parts: Parts, caller: Caller, *, progress: Progress | None = None) -
             at=parts.clock.now(),
         )
     tidy(parts)
-    return sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
+    return fill(parts, progress=progress)
+
+
+def fill(parts: Parts, *, progress: Progress | None = None) -> int:
+    """Put every vault's notes into the index, and note that it is whole; how many notes.
+
+    Until that is noted every start does it again: a process that was killed leaves no gap for good.
+    """
+    with parts.database.read() as connection:
+        vaults, made = registry.vaults(connection), schema.epoch(connection)
+    count = sum(put_all(parts, vault.name, progress=progress) for vault in vaults)
+    with parts.database.write() as connection:
+        schema.set_whole(connection, made=made)
+    return count
 
 
 def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None) -> int:
@@ -59,13 +70,14 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
             for note in batch:
                 current = registry.find_note(connection, note.note_id)
                 if current is not None and current.version == note.version:
-                    _put_note(connection, current)
+                    put_note(connection, current)
         if progress is not None:
             progress(min(start + NOTES_AT_ONCE, len(notes)), len(notes), "indexing notes")
     return len(notes)
 
 
-def _put_note(connection: Connection, note: NoteRecord) -> None:
+def put_note(connection: Connection, note: NoteRecord) -> None:
+    """Index every version of a note that may be shown, from the ledger."""
     versions = registry.versions_of(connection, note.note_id)
     for version in versions:
         if version.end_mode in HIDDEN_ENDS:

@@ -2,6 +2,7 @@
 
 import json
 import posixpath
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -12,9 +13,16 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.vocabulary import NoteId, Status
 from memsvc.service.gateway.drafts import without_fraction
-from memsvc.service.gateway.indexing import document_of, fold, index_version, names_of, resolve
+from memsvc.service.gateway.indexing import (
+    document_of,
+    fold,
+    index_version,
+    link_texts,
+    names_of,
+    resolve,
+)
 
-__all__ = ["relink"]
+__all__ = ["relink", "resolve_waiting"]
 
 
 def relink(connection: Connection, vault: VaultRecord, arrived: list[NoteId]) -> None:
@@ -37,6 +45,28 @@ def relink(connection: Connection, vault: VaultRecord, arrived: list[NoteId]) ->
         texts = json.loads(waiting.unresolved)
         if any(_could_name(text, names) for text in texts):
             _resolve_again(connection, waiting)
+
+
+def resolve_waiting(connection: Connection, waiting: Iterable[NoteRecord]) -> int:
+    """Look once more for what these notes link to; how many of them found something. Nothing that
+    a note declares about others is applied.
+    """
+    found_some = 0
+    for note in waiting:
+        missed = json.loads(note.unresolved)
+        if not resolve(connection, note.scope, missed, from_path=note.path)[0]:
+            continue
+        version = registry.find_version(connection, note.note_id, note.version)
+        if version is None:
+            continue
+        texts = link_texts(document_of(version))
+        found, missing = resolve(connection, note.scope, texts, from_path=note.path)
+        packed = json.dumps(missing, ensure_ascii=False) if missing else ""
+        targets = dict.fromkeys(key for key in found.values() if key != note.note_id)
+        index.set_links(connection, note.note_id, targets)
+        ledger.update_note(connection, note.note_id, unresolved=packed)
+        found_some += 1
+    return found_some
 
 
 def _could_name(text: str, names: set[str]) -> bool:

@@ -15,7 +15,7 @@ from memsvc.embedding.protocol import Embedder
 from memsvc.errors import ModelUnavailable
 from memsvc.index import rejections
 from memsvc.index.rejections import Near, Rejection
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import TombstoneRecord, VersionRecord
 from memsvc.model.identity import Scope
@@ -118,7 +118,7 @@ def remember_all(parts: Parts, *, limit: int | None) -> int:
     if _fitted(parts) is None:
         return 0
     with parts.database.read() as connection:
-        scopes = registry.scopes_with_tombstones(connection)
+        scopes = tombstones.scopes_with_tombstones(connection)
     done = 0
     for scope in scopes:
         while limit is None or done < limit:
@@ -138,12 +138,12 @@ def remember(parts: Parts, scope: Scope, *, limit: int) -> int:
     if embedder is None:
         return 0
     with parts.database.read() as connection:
-        waiting = registry.standing_ids(connection, scope)
+        waiting = tombstones.standing_ids(connection, scope)
         waiting -= rejections.known(connection, scope, embedder.model_id)
         if not waiting:
             return 0
         records = [
-            one for one in registry.standing(connection, scope) if one.tombstone_id in waiting
+            one for one in tombstones.standing(connection, scope) if one.tombstone_id in waiting
         ]
         records = records[:limit]
         texts = _texts(connection, parts.keys(), scope, records)
@@ -188,7 +188,7 @@ def _alike_ones(
     embedder: Embedder,
 ) -> list[Suspicion]:
     """Of the close pairs those that agree in numbers, names and polarity."""
-    standing = {one.tombstone_id: one for one in registry.standing(connection, scope)}
+    standing = {one.tombstone_id: one for one in tombstones.standing(connection, scope)}
     pairs = [near for near in close if near.tombstone_id in standing][:LOOKED_AT]
     rejected = _texts(
         connection, parts.keys(), scope, [standing[near.tombstone_id] for near in pairs]

@@ -69,6 +69,8 @@ def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest
         settle(parts, vault)
         scanner.require_folder(vault)
         with parts.database.read() as connection:
+            met = checks.find_rejected(connection, parts.keys(), scope.scope, texts)
+            checks.refuse_rejected(met)  # a repeat and a second voice for it are refused too
             known = _repeated(connection, scope, request)
             if known is not None:
                 return known

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from memsvc.clock import stamp
 from memsvc.errors import NotFound, StorageFailed, VaultOffline
 from memsvc.index import writer as index
-from memsvc.ledger import registry
+from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, VaultRecord
 from memsvc.model.events import NewEvent
@@ -47,7 +47,9 @@ FEW = 8
 RACY_NS = 50_000_000
 """A file whose time is this close to when it was read may change again without a trace."""
 CHEAP_SECONDS = 0.005
-"""A walk that takes less is done before every read."""
+"""A walk that takes less of the processor is done before every read."""
+_STARVED = 20
+"""Unless it took so many times that by the clock: a slow disk, or many who want the processor."""
 DUTY = 10
 """A dearer walk is repeated after this many times its cost."""
 LOST_SHARE = 0.5
@@ -75,6 +77,7 @@ class _Seen:
     recheck: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
     settled: bool = False
+    cheap: bool = True
     cost: float = 0.0
     at: float = 0.0
     folders: Mapping[str, int] = field(default_factory=dict)
@@ -111,9 +114,11 @@ class Scanner:
         seen = self._seen[name]
         if not force and self._fresh(seen, root):
             return ScanReport(files=len(seen.walked), waiting=len(seen.waiting), skipped=True)
-        begun = time.monotonic()
+        begun, used = time.monotonic(), time.thread_time()
         walked = self._walk(vault, root)
-        seen.cost, seen.at = time.monotonic() - begun, time.monotonic()
+        seen.at = time.monotonic()
+        seen.cost, used = seen.at - begun, time.thread_time() - used
+        seen.cheap = used < CHEAP_SECONDS and seen.cost < _STARVED * CHEAP_SECONDS
         seen.folders = walked.folders
         changed, missing = self._compare(vault, seen, walked, force=force)
         self._guard(vault, walked, missing)
@@ -183,18 +188,23 @@ class Scanner:
                     orphan.unlink(missing_ok=True)
 
     def _fresh(self, seen: _Seen, root: Path) -> bool:
-        """Whether the last walk is recent enough, and no folder gained or lost a file since."""
-        if not seen.settled or seen.recheck or seen.cost < CHEAP_SECONDS:
+        """Whether the last walk is recent enough, and only we added to a folder or took from it."""
+        if not seen.settled or seen.recheck or seen.cheap:
             return False
         if time.monotonic() - seen.at > seen.cost * DUTY:
             return False
+        own = self._parts.own_changes
+        folders = {}
         try:
-            return all(
-                (root / folder).stat().st_mtime_ns == mtime
-                for folder, mtime in seen.folders.items()
-            )
+            for folder, mtime in seen.folders.items():
+                place = root / folder
+                folders[folder] = now = place.stat().st_mtime_ns
+                if now != mtime and not own.explain(place, since=mtime, now=now):
+                    return False
         except OSError:
             return False
+        seen.folders = folders
+        return True
 
     def _walk(self, vault: VaultRecord, root: Path) -> Walked:
         try:
@@ -375,7 +385,9 @@ class Scanner:
             vectors, model = (
                 vectors_for(self._parts, document.title, document.body) if few else ({}, "")
             )
-            violation = checks.find_violation(document.title, document.content, rules)
+            violation = checks.find_violation(
+                document.title, document.content, rules, size=len(document.body)
+            )
             again = self._restates(vault, path, document) if few else []
             arrivals.append(
                 Arrival(path, document, record, vectors, model, violation, tuple(again))
@@ -386,7 +398,7 @@ class Scanner:
         """What of a file was probably rejected before, in other words."""
         scope = Scope(vault.name, project_of(vault, path))
         with self._parts.database.read() as connection:
-            if not registry.has_tombstones(connection, scope):
+            if not tombstones.has_tombstones(connection, scope):
                 return []
         return likely(self._parts, scope, checks.statements(document.title, document.body))
 

@@ -15,7 +15,7 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
-from memsvc.model.vocabulary import Action, Outcome
+from memsvc.model.vocabulary import Action, Outcome, Role
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
@@ -23,8 +23,9 @@ from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.wordings import Wording, earlier_wordings
 
-__all__ = ["Current", "current", "make_tombstones", "withdraw"]
+__all__ = ["Current", "current", "make_tombstones", "withdraw", "wordings_of"]
 
 _KEPT_ENDS = ("changed", "amend", "edit")
 """How a version ends that history goes on to show."""
@@ -41,18 +42,26 @@ class Current:
     version: VersionRecord
 
 
-def current(parts: Parts, scanner: Scanner, caller: Caller, note_id: str) -> Current:
+def current(
+    parts: Parts,
+    scanner: Scanner,
+    caller: Caller,
+    note_id: str,
+    *,
+    need: Role = Role.WRITER,
+    gone: bool = False,
+) -> Current:
     """The note as its file stands now; the caller holds no lock yet but the vault's.
 
-    Raises NotFound, VaultOffline.
+    With `gone` also a note that was retracted. Raises NotFound, Denied, VaultOffline.
     """
     with parts.database.read() as connection:
-        _, note = access.note_for(connection, caller, note_id)
+        _, note = access.note_for(connection, caller, note_id, need=need, gone=gone)
         vault, root = root_of(connection, note.vault)
     settle(parts, vault)
     scanner.refresh_locked(vault, root, [note.path])
     with parts.database.read() as connection:
-        scope, note = access.note_for(connection, caller, note_id)
+        scope, note = access.note_for(connection, caller, note_id, need=need, gone=gone)
         version = registry.find_version(connection, note.note_id, note.version)
     if version is None:
         raise Uneditable(f"the ledger has no text of {note.path}; run `memsvc doctor`")
@@ -65,17 +74,27 @@ def make_tombstones(
     now_is: Current,
     dropped: list[checks.Statement],
     *,
+    earlier: Sequence[Wording] = (),
     reason: str,
     event_seq: int,
 ) -> int:
-    """Reject the claims that count, in the note's scope, with one event; how many were new."""
-    rejected = [statement for statement in dropped if statement.counts]
+    """Reject the claims that count, in the note's scope, with one event; how many were new.
+
+    What is rejected already stays as it is, whichever key it was rejected under. `earlier` are claims
+    of versions before the present one.
+    """
+    present = [Wording(now_is.version.version, one) for one in dropped]
+    rejected = [one for one in (*present, *earlier) if one.statement.counts]
     if not rejected:
         return 0
     now = parts.clock.now()
     keys, scope = parts.keys(), now_is.note.scope
+    met = checks.find_rejected(connection, keys, scope, [one.statement for one in rejected])
+    blocked = {one.digest for one in met}
     records = []
-    for statement in rejected:
+    for version, statement in rejected:
+        if not blocked.isdisjoint(keys.candidates(scope, statement.normal)):
+            continue
         key_id, digest = keys.digest(scope, statement.normal)
         records.append(
             TombstoneRecord(
@@ -86,7 +105,7 @@ def make_tombstones(
                 digest=digest,
                 claim_kind=statement.kind,
                 note_id=now_is.note.note_id,
-                version=now_is.version.version,
+                version=version,
                 at=stamp(now),
                 actor=str(now_is.scope.caller.principal),
                 reason=reason[:500],
@@ -110,6 +129,21 @@ def make_tombstones(
             at=now,
         )
     return made
+
+
+def wordings_of(
+    connection: Connection,
+    now_is: Current,
+    rejected: Sequence[checks.Statement],
+    *,
+    spared: Sequence[checks.Statement] = (),
+) -> list[Wording]:
+    """What amendments of the note made of the claims: see `earlier_wordings`."""
+    if not rejected:
+        return []
+    versions = registry.versions_of(connection, now_is.note.note_id)
+    until = [one for one in versions if one.version <= now_is.version.version]
+    return earlier_wordings(until, rejected, spared=spared)
 
 
 def withdraw(

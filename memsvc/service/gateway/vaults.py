@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from memsvc.clock import stamp
-from memsvc.errors import Denied, InvalidInput, NotFound
+from memsvc.errors import Denied, InvalidInput, NotFound, StorageFailed
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
@@ -17,6 +17,8 @@ from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
 from memsvc.scope.vault_policy import VaultPolicy, changed_settings
+from memsvc.service.gateway.erasing import SCRUB
+from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["accept_loss", "add_vault", "remove_vault", "set_policy"]
@@ -103,7 +105,11 @@ def _check_free(present: list[VaultRecord], name: VaultName, root: Path, home: P
 
 
 def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
-    """Take a vault out of the register and the index; its files, versions and events stay."""
+    """Take a vault out of the register and the index; its files, versions and events stay.
+
+    Raises NotFound; StorageFailed while a purge in it cannot be finished, for nobody would after.
+    """
+    _finish_purges(parts, name)
     with parts.database.write() as connection:
         record = registry.vault_named(connection, name)
         if record is None:
@@ -156,6 +162,23 @@ def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str])
                 at=parts.clock.now(),
             )
     return after
+
+
+def _finish_purges(parts: Parts, name: str) -> None:
+    """Do what a vault's purges still owe. Raises StorageFailed if that cannot be done now."""
+    with parts.database.read() as connection:
+        record = registry.vault_named(connection, name)
+        owed = registry.operations(connection, VaultName(name))
+    if record is None or all(one.kind != SCRUB for one in owed):
+        return
+    with parts.locked(record.name):
+        settle(parts, record)
+    with parts.database.read() as connection:
+        if any(one.kind == SCRUB for one in registry.operations(connection, record.name)):
+            raise StorageFailed(
+                f"a purge in vault {name} is not finished: another process uses the database, or "
+                "the vault's folder is not there; nothing was removed; mend that and repeat"
+            )
 
 
 def accept_loss(parts: Parts, caller: Caller, *, name: str, accept: bool) -> VaultRecord:

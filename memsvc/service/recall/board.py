@@ -6,7 +6,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from memsvc.index.scoring import STAND_IN, by_owner
+from memsvc.index.scoring import STAND_IN, by_owner, fuse
 from memsvc.index.values import Lexical
 from memsvc.index.vectors import FAR, NO_VECTOR
 from memsvc.index.visible import Visible
@@ -61,8 +61,7 @@ class Board:
     def _first(
         self, cosine: NDArray[np.float32], coverage: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        close = np.where(cosine > NO_VECTOR, cosine, STAND_IN * coverage)
-        return np.asarray(close + self._weight * coverage, dtype=np.float64)
+        return fuse(cosine, coverage, words=self._weight)
 
     def best(self, count: int) -> list[int]:
         """The candidates; of too many equal ones, those with the smallest note ids."""

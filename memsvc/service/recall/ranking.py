@@ -75,13 +75,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Best first. `hopped` tells whether links were followed, `late` whether sentences and tokens
-    were compared.
-    """
+    """Best first. `hopped` tells whether links were followed."""
 
     hits: list[Ranked] = field(default_factory=list)
     hopped: bool = False
-    late: bool = False
     named: Named | None = None
 
 
@@ -140,7 +137,6 @@ class _Ranker:
         return Ranking(
             hits=[Ranked(**one) for one in board.listed()],
             hopped=hopped,
-            late=close is not None,
             named=named,
         )
 
@@ -237,46 +233,57 @@ class _Ranker:
             return False
         self._compare(other for _, other in pairs)
         question = self._asked.question
+        held: Mapping[int, NDArray[np.float32]] = {}
         if close is not None and question is not None:
             self._beyond = self._close(question, sorted({other for _, other in pairs} - set(top)))
+            held = close.held()
         for leader in leaders:
             others = [other for first, other in pairs if first == leader]
             if others:
-                self._follow(leader, others, close, self._beyond)
+                self._follow(leader, others, close, held.get(leader))
         return True
 
     def _follow(
-        self, leader: int, others: Sequence[int], close: Close | None, beyond: Close | None
+        self,
+        leader: int,
+        others: Sequence[int],
+        close: Close | None,
+        held: NDArray[np.float32] | None,
     ) -> None:
-        tuning, board = self._tuning, self._board
+        """`held` is how well the leader holds each token of the question."""
+        tuning, board, question = self._tuning, self._board, self._asked.question
         kept = tuning.hop_keep * board.own(leader)
         known = self._covered(leader)
-        rest, chunks = self._rest(leader, close, beyond)
-        words = tuning.words if beyond is None else tuning.words_late
+        rest: Mapping[int, float] = {}
+        chunks: Mapping[int, int] = {}
+        if question is not None:
+            weights = question.weights
+            if held is not None:
+                weights = weights * np.clip(1.0 - np.clip(held, 0.0, 1.0), 0.0, 1.0)
+            rest, chunks = self._closeness(weights, close)
+        words = tuning.words if self._beyond is None else tuning.words_late
         for other in others:
             gained = sum(self._lexical.weights[term] for term in self._covered(other) - known)
-            closeness = STAND_IN * gained if beyond is None else rest.get(other, 0.0)
+            closeness = STAND_IN * gained if self._beyond is None else rest.get(other, 0.0)
             score = kept + tuning.hop_rest * closeness + words * gained
             via = f"linked with {self._visible.note_ids[leader]}"
             board.lift(other, score, via=via, chunk_id=chunks.get(other))
 
-    def _rest(
-        self, leader: int, close: Close | None, beyond: Close | None
+    def _closeness(
+        self, weights: NDArray[np.float64], close: Close | None
     ) -> tuple[Mapping[int, float], Mapping[int, int]]:
-        """How close the neighbours are to the part of the question that the leader does not hold."""
-        question = self._asked.question
-        if question is None or close is None or beyond is None:
-            return {}, {}
-        held = close.held().get(leader)
-        weights = question.weights
-        if held is not None:
-            weights = weights * np.clip(1.0 - np.clip(held, 0.0, 1.0), 0.0, 1.0)
+        """How close the best versions and their neighbours are to the question with these token
+        weights, and by which passage.
+        """
+        score: dict[int, float] = {}
+        chunk: dict[int, int] = {}
         total = float(weights.sum())
-        if total <= 0.0:
-            return {}, {}
-        near = close.look(weights / total, late=self._tuning.tokens)
-        far = beyond.look(weights / total, late=self._tuning.tokens)
-        return self._mixed(near) | self._mixed(far), {**near.chunk, **far.chunk}
+        for some in (close, self._beyond) if total > 0.0 else ():
+            if some is not None:
+                look = some.look(weights / total, late=self._tuning.tokens)
+                score |= self._mixed(look)
+                chunk |= look.chunk
+        return score, chunk
 
     def _said(self, top: Sequence[int], close: Close | None) -> Named | None:
         """What is said of the note that the question names; None if it names none."""
@@ -289,14 +296,9 @@ class _Ranker:
             return known
         own = _terms_of(name)
         weights = question.without(own)
-        total = float(weights.sum())
-        if total <= BESIDES:
+        if float(weights.sum()) <= BESIDES:
             return known
-        score: dict[int, float] = {}
-        for some in (close, self._beyond):
-            look = None if some is None else some.look(weights / total, late=self._tuning.tokens)
-            if look is not None:
-                score |= self._mixed(look)
+        score, _ = self._closeness(weights, close)
         about = {position} | {other for first, other in self._pairs if first == position}
         weighed = own & self._lexical.holders.keys()
         about |= {one for one in top if weighed <= self._covered(one)}

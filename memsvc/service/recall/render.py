@@ -41,6 +41,8 @@ def render_recall(reply: RecallReply) -> str:
         lines.append("Cut: a larger budget is needed.")
     if not lean:
         lines += _covered(reply.coverage)
+    elif reply.hits and reply.coverage.cut:
+        lines.append("-- cut")
     return "\n".join([*lines, "</recalled-notes>"])
 
 

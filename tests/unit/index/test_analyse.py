@@ -36,6 +36,7 @@ def finds(query: str, text: str) -> bool:
         ("cafe", "the café"),
         ("CAFÉ", "the cafe"),
         ("O'Reilly", "an OReilly book"),
+        ("ueberm", "über'm Hafen"),
         ("Rautio's desk", "desk of Rautio"),
         ("ｇｐｔ", "gpt"),
         ("截止日期", "项目的截止日期是七月九日"),
@@ -74,6 +75,8 @@ def finds(query: str, text: str) -> bool:
         ("東京タワー", "東京タワーの近く"),
         ("人々", "人々の声"),
         ("프로젝트", "프로젝트를 시작했다"),
+        ("marsh", "the host is called m\u00adar\u200bsh"),
+        ("fa\u200clcon", "the falcon nests"),
     ],
 )
 def test_a_query_finds_the_text_that_says_it(query: str, text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
@@ -54,7 +54,6 @@ operation = st.one_of(
     st.tuples(st.just("put"), note, version, project, window, fixed),
     st.tuples(st.just("update"), note, version, window),
     st.tuples(st.just("remove"), note),
-    st.tuples(st.just("remove_version"), note, version),
     st.tuples(st.just("now"), st.sampled_from(TIMES)),
     st.tuples(st.just("fail"), note, window),
 )
@@ -87,8 +86,6 @@ def act(place: Place, what: str, *rest: object) -> None:
             writer.update_state(connection, str(rest[0]), int(str(rest[1])), **dict(rest[2]))  # type: ignore[call-overload] # a dictionary
         elif what == "remove":
             writer.remove_note(connection, str(rest[0]))
-        elif what == "remove_version":
-            writer.remove_version(connection, str(rest[0]), int(str(rest[1])))
         elif what == "fail":
             writer.update_state(connection, str(rest[0]), 1, **dict(rest[1]))  # type: ignore[call-overload] # a dictionary
             for one in FILTERS:
@@ -121,6 +118,12 @@ def check(connection: Connection, now: str) -> None:
 
 
 @pytest.mark.slow
+@example(
+    [
+        [("put", "A", 1, "heron", {"status": Status.SUPERSEDED, "superseded_by": "B"}, {})],
+        [("put", "A", 1, "osprey", {}, {})],
+    ]
+)
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(st.lists(operation, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_a_refreshed_set_is_the_set_made_anew(

@@ -10,7 +10,7 @@ from memsvc.index.values import IndexEntry
 from memsvc.index.writer import Put
 from memsvc.model.vocabulary import NoteId, Status, Trust
 from tests.fakes import FakeEmbedder
-from tests.unit.index.place import Place, given, reading, scope
+from tests.unit.index.place import Place, given, scope
 
 
 def rows(place: Place) -> dict[str, int]:
@@ -59,12 +59,14 @@ def test_putting_a_version_again_replaces_it(place: Place) -> None:
     assert rows(place)["index_link"] == 0
 
 
-def test_one_version_can_go_and_the_others_stay(place: Place) -> None:
-    place.put("A", "one", recorded_to="2026-02-01T00:00:00.000000Z", end_mode="amend", latest=False)
-    place.put("A", "two", version=2)
-    with place.database.write() as connection:
-        writer.remove_version(connection, "A", 1)
-    assert place.seen(history=True) == [("A", 2)]
+def test_a_version_put_into_another_project_leaves_the_one_it_was_in(place: Place) -> None:
+    place.put("A", "the text")
+    place.put("B", "another")
+    assert place.seen() == [("A", 1), ("B", 1)]
+    assert place.seen(scope("osprey")) == []
+    place.put("A", "the text", project="osprey")
+    assert place.seen() == [("B", 1)]
+    assert place.seen(scope("osprey")) == [("A", 1)]
 
 
 def test_unchanged_passages_keep_their_vectors(place: Place) -> None:
@@ -113,18 +115,6 @@ def test_state_changes_in_place_and_nothing_else_does(place: Place) -> None:
             writer.update_state(connection, "A", 1, path="elsewhere.md")
         writer.update_state(connection, "NOBODY", 1, status=Status.PROPOSED)
     assert place.seen(min_trust=Trust.VERIFIED) == [("A", 1)]
-
-
-def test_links_can_be_set_later(place: Place) -> None:
-    from memsvc.index import reader  # what shows them
-
-    place.put("A", "text")
-    place.put("B", "text")
-    with place.database.write() as connection:
-        writer.set_links(connection, "A", ["B", "B"])
-    with place.database.read() as connection:
-        out, _ = reader.links_of(reading(scope()), connection, "A")
-    assert [one.id for one in out] == ["B"]
 
 
 def test_an_index_of_another_version_is_made_anew(place: Place) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from memsvc.database import Database
-from memsvc.ledger import migrate, registry, writer
+from memsvc.ledger import migrate, tombstones, writer
 from memsvc.ledger.records import TombstoneRecord
 from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import ProjectSlug, VaultName
@@ -44,7 +44,7 @@ def lift(connection: Connection, name: str) -> None:
 
 
 def blocked(connection: Connection, scope: Scope, *digests: str) -> list[str]:
-    return [one.tombstone_id for one in registry.blocking(connection, scope, digests)]
+    return [one.tombstone_id for one in tombstones.blocking(connection, scope, digests)]
 
 
 @pytest.mark.guarantee("C2")
@@ -55,28 +55,28 @@ def test_a_tombstone_blocks_its_digest_in_its_scope_only(connection: Connection)
     assert blocked(connection, HERE, "c") == blocked(connection, HERE) == []
     for scope in NEIGHBOURS:
         assert blocked(connection, scope, "a", "b") == []
-        assert registry.standing(connection, scope) == []
-        assert registry.standing_ids(connection, scope) == set()
-        assert not registry.has_tombstones(connection, scope)
-    assert [one.tombstone_id for one in registry.standing(connection, HERE)] == ["T1", "T2"]
-    assert registry.standing_ids(connection, HERE) == {"T1", "T2"}
-    assert registry.has_tombstones(connection, HERE)
+        assert tombstones.standing(connection, scope) == []
+        assert tombstones.standing_ids(connection, scope) == set()
+        assert not tombstones.has_tombstones(connection, scope)
+    assert [one.tombstone_id for one in tombstones.standing(connection, HERE)] == ["T1", "T2"]
+    assert tombstones.standing_ids(connection, HERE) == {"T1", "T2"}
+    assert tombstones.has_tombstones(connection, HERE)
 
 
 @pytest.mark.guarantee("C6")
 def test_a_lifted_tombstone_blocks_no_more_and_stays_on_record(connection: Connection) -> None:
-    assert not registry.tombstones_exist(connection)
+    assert not tombstones.tombstones_exist(connection)
     writer.add_tombstones(connection, [stone("T1", "a"), stone("T2", "b", key_id="k2")])
     lift(connection, "T1")
     assert blocked(connection, HERE, "a", "b") == ["T2"]
-    assert registry.standing_ids(connection, HERE) == {"T2"}
-    assert registry.tombstone_keys(connection) == {"k2"}
+    assert tombstones.standing_ids(connection, HERE) == {"T2"}
+    assert tombstones.tombstone_keys(connection) == {"k2"}
     lift(connection, "T2")
     assert blocked(connection, HERE, "a", "b") == []
-    assert not registry.has_tombstones(connection, HERE)
-    assert registry.scopes_with_tombstones(connection) == []
-    assert registry.tombstone_keys(connection) == frozenset()
-    assert registry.tombstones_exist(connection)
+    assert not tombstones.has_tombstones(connection, HERE)
+    assert tombstones.scopes_with_tombstones(connection) == []
+    assert tombstones.tombstone_keys(connection) == frozenset()
+    assert tombstones.tombstones_exist(connection)
 
 
 def test_a_digest_stands_once_in_a_scope_and_again_after_it_was_lifted(
@@ -87,8 +87,8 @@ def test_a_digest_stands_once_in_a_scope_and_again_after_it_was_lifted(
     assert writer.add_tombstones(connection, others) == 3
     assert blocked(connection, HERE, "a", "b") == ["T1", "T3"]
     assert [blocked(connection, scope, "a") for scope in NEIGHBOURS] == [["N0"], ["N1"]]
-    assert set(registry.scopes_with_tombstones(connection)) == {HERE, *NEIGHBOURS}
-    assert len(registry.scopes_with_tombstones(connection)) == 3
+    assert set(tombstones.scopes_with_tombstones(connection)) == {HERE, *NEIGHBOURS}
+    assert len(tombstones.scopes_with_tombstones(connection)) == 3
     lift(connection, "T1")
     assert blocked(connection, HERE, "a") == []
     assert writer.add_tombstones(connection, [stone("T4", "a")]) == 1
@@ -98,7 +98,7 @@ def test_a_digest_stands_once_in_a_scope_and_again_after_it_was_lifted(
 def test_the_oldest_of_many_comes_first(connection: Connection) -> None:
     many = [stone(f"T{number:04}", f"d{number}", at=28 - number % 28) for number in range(2_500)]
     writer.add_tombstones(connection, many)
-    found = registry.blocking(connection, HERE, [one.digest for one in many])
+    found = tombstones.blocking(connection, HERE, [one.digest for one in many])
     assert len(found) == len(many)
     assert [(one.at, one.tombstone_id) for one in found] == sorted(
         (one.at, one.tombstone_id) for one in many

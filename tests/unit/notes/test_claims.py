@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memsvc.notes.claims import claims, counts, dropped, plain_claim, whole
@@ -228,6 +228,7 @@ def test_a_claim_kept_as_the_whole_new_text_is_not_dropped() -> None:
     assert dropped(CLAIM, "The Heron release\n\nmoved to 13 March") != []
 
 
+@example("5. \n|U.S. 5. ")
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

@@ -8,7 +8,6 @@ from memsvc.errors import InvalidInput, UnsafePath
 from memsvc.notes.paths import (
     contains,
     is_note_path,
-    relative_of,
     resolve_note,
     resolve_vault_path,
 )
@@ -42,7 +41,6 @@ def test_ordinary_names_of_any_script_resolve(tmp_path: Path) -> None:
         "a~b.md",
     ):
         assert resolve_note(tmp_path, relative) == tmp_path / relative
-        assert relative_of(tmp_path, tmp_path / relative) == relative
 
 
 def test_links_that_lead_out_are_refused_and_links_inside_are_followed(tmp_path: Path) -> None:
@@ -72,20 +70,6 @@ def test_a_vault_reached_through_a_link_is_still_inside_itself(tmp_path: Path) -
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert resolve_note(tmp_path / "link", "x.md") == tmp_path / "link" / "x.md"
-    assert relative_of(tmp_path / "link", tmp_path / "real" / "x.md") == "x.md"
-
-
-def test_a_path_outside_has_no_relative_form(tmp_path: Path) -> None:
-    (tmp_path / "vault").mkdir()
-    for path in (
-        tmp_path,
-        tmp_path / "vault",
-        tmp_path / "vault-2" / "x.md",
-        tmp_path / "vault" / ".." / "x.md",
-    ):
-        with pytest.raises(UnsafePath):
-            relative_of(tmp_path / "vault", path)
-    assert relative_of(tmp_path / "vault", tmp_path / "vault" / "a" / "x.md") == "a/x.md"
 
 
 @pytest.mark.parametrize(

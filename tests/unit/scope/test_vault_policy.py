@@ -49,7 +49,9 @@ def test_shared_is_written_by_people_and_those_who_are_named() -> None:
 
 
 def test_names_stand_between_commas_once_each() -> None:
-    policy = VaultPolicy.of({"shared": " agent:claude-code , , service:capture, agent:claude-code,"})
+    policy = VaultPolicy.of(
+        {"shared": " agent:claude-code , , service:capture, agent:claude-code,"}
+    )
     assert policy.shown()["shared"] == "agent:claude-code,service:capture"
 
 

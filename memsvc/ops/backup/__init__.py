@@ -1,0 +1,1 @@
+"""A home as one verified archive, and back."""

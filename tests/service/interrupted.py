@@ -1,0 +1,26 @@
+"""A correction that is committed and whose process dies before it writes the file."""
+
+from memsvc.model.requests import CorrectRequest
+from memsvc.model.vocabulary import CorrectMode
+from memsvc.service.gateway.correct import change_of, commit_rewrite, current, prepare_rewrite
+from memsvc.service.gateway.operations import Staging
+from tests.service.world import World, agent
+
+__all__ = ["cut_off"]
+
+
+def cut_off(world: World, note_id: str, title: str, body: str) -> None:
+    """Amend the note to `body`, as far as the database; its file still has the text before."""
+    gateway = world.service._gateway
+    parts, now = gateway._parts, gateway._parts.clock.now()
+    now_is = current(parts, gateway.scanner, agent(), note_id)
+    request = CorrectRequest(
+        id=note_id, version=now_is.note.version, mode=CorrectMode.AMEND, body=body
+    )
+    change = change_of(request, now_is, body, title, "", now)
+    staging = Staging(now_is.root, now_is.vault)
+    ready = prepare_rewrite(parts, now_is, change, now, staging)
+    with parts.database.write() as connection:
+        seq, _ = commit_rewrite(connection, parts, ready)
+        staging.record(connection, event_seq=seq, parts=parts)
+    staging.discard()
