@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim
+from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretFound
 from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.ledger import writer as ledger
@@ -364,6 +364,21 @@ def test_approving_what_was_rejected_needs_the_word_for_it(world: World) -> None
     decide(world, item, lift=True)
     assert len(world.ids("staging database port")) == 1
     assert events(world, "lift")[0].actor == "human:alice"
+
+
+@pytest.mark.guarantee("C1", "W1")
+def test_a_reviewers_own_text_is_held_to_the_same_rules(reviewed: World) -> None:
+    reviewed.forget(reviewed.save("Staging port", PORT, by=human()).id, by=human())
+    propose(reviewed)
+    item = only(reviewed)
+    secret = "The key is AKIA" + "Z3MHALJ5RZQ6KP2D"
+    for body, refused in ((PORT, RejectedClaim), (secret, SecretFound)):
+        with pytest.raises(refused):
+            decide(reviewed, item, "replace", body=body)
+    assert reviewed.ids("staging database port") == []
+    assert only(reviewed) == item
+    decide(reviewed, item, "replace", body=PORT, lift=True)
+    assert len(reviewed.ids("staging database port")) == 1
 
 
 def test_a_dispute_in_a_file_waits_for_a_person(world: World) -> None:
