@@ -69,7 +69,7 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("paths", nargs="+")
     running.add_argument("--limit", type=float, default=30, help="seconds of tests for a mutant")
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
-    running.add_argument("--again", default="", help="repeat these results, e.g. survived,cut")
+    running.add_argument("--again", default="", help="only repeat these results, e.g. survived,cut")
     running.add_argument("--only", default="", help="mutants whose id begins so")
     running.add_argument("--first", nargs="*", default=[], help="test files to ask first")
     running.add_argument("--functions", default="", help="names, with commas between them")
@@ -95,7 +95,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
     take_copy(_ROOT, tree)
     known = reach.read(state / "reach")
     done = latest(state / "results.jsonl")
-    again = set(arguments.again.split(",")) if arguments.again else set()
+    again = set(arguments.again.split(","))  # none: what was never run
     functions = set(arguments.functions.split(",")) if arguments.functions else set()
     orders = [
         _order(mutant, known, arguments.limit, first=arguments.first)
@@ -104,7 +104,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
         if int(mutant.id[:6], 16) % 100 < arguments.sample
         and mutant.id.startswith(arguments.only)
         and (not functions or mutant.function in functions)
-        and (mutant.id not in done or done[mutant.id]["result"] in again)
+        and (done[mutant.id]["result"] if mutant.id in done else "") in again
     ]
     (state / "orders.jsonl").write_text(
         "".join(f"{json.dumps(asdict(order))}\n" for order in orders), encoding="utf-8"
