@@ -70,7 +70,9 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("--limit", type=float, default=30, help="seconds of tests for a mutant")
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
     running.add_argument("--again", default="", help="only repeat these results, e.g. survived,cut")
-    running.add_argument("--only", default="", help="mutants whose id begins so")
+    running.add_argument(
+        "--only", default="", help="ids, or how they begin, with commas between them"
+    )
     running.add_argument("--first", nargs="*", default=[], help="test files to ask first")
     running.add_argument("--functions", default="", help="names, with commas between them")
     judging = verbs.add_parser("judge")
@@ -102,7 +104,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
         for file in _files(arguments.paths)
         for mutant in mutants(_ROOT, file)
         if int(mutant.id[:6], 16) % 100 < arguments.sample
-        and mutant.id.startswith(arguments.only)
+        and mutant.id.startswith(tuple(arguments.only.split(",")))
         and (not functions or mutant.function in functions)
         and (done[mutant.id]["result"] if mutant.id in done else "") in again
     ]
