@@ -6,7 +6,7 @@ from memsvc.errors import Denied, NotFound
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VaultRecord
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, PrincipalKind, Role
+from memsvc.model.vocabulary import SHARED, PrincipalKind, Role, VaultName
 from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
@@ -22,6 +22,7 @@ __all__ = [
     "records",
     "require_owner",
     "reviews_in",
+    "vault_in",
     "vault_of",
     "writable",
     "writes",
@@ -33,7 +34,12 @@ NO_NOTE = "no note with that id in this scope; `recall` shows the ids of notes y
 
 def vault_of(connection: Connection, caller: Caller) -> VaultRecord:
     """The vault the caller is bound to, or NotFound."""
-    found = registry.vault_named(connection, caller.vault)
+    return vault_in(connection, caller.vault)
+
+
+def vault_in(connection: Connection, name: VaultName) -> VaultRecord:
+    """The vault of a scope that was proven, or NotFound if it was removed since."""
+    found = registry.vault_named(connection, name)
     if found is None:
         raise NotFound(policy.NOWHERE)
     return found

@@ -223,10 +223,11 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         begun = time.perf_counter()
         with self._database.read() as connection:
             scope = access.reads(connection, caller, vault=request.vault, project=request.project)
-        notices = self._look(caller.vault)
+        vault = scope.scopes[0].vault  # the picked one, which need not be the caller's own
+        notices = self._look(vault)
 
         def ask() -> RecallReply:
-            waiting = self._gateway.scanner.waiting(caller.vault)
+            waiting = self._gateway.scanner.waiting(vault)
             return self._recall.recall(
                 scope, request, notices=notices, waiting=waiting, tuning=tuning
             )
@@ -237,11 +238,11 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
             stale, again = self._stale(scope, reply.hits), self._behind(reply)
             if not stale and not again:
                 break
-            self._gateway.refresh(caller.vault, stale)
+            self._gateway.refresh(vault, stale)
             if again and again == behind:  # not a write that came in between
-                self._gateway.mend_index(scope.scopes[0].vault, again)
+                self._gateway.mend_index(vault, again)
             behind = again
-            self._look(caller.vault)
+            self._look(vault)
             reply = ask()
         took = (time.perf_counter() - begun) * 1000
         self._note(caller, reply, took)
@@ -338,7 +339,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         vault = scope.scopes[0].vault
         paths = [hit.path for hit in hits]
         with self._database.read() as connection:
-            record = access.vault_of(connection, scope.caller)
+            record = access.vault_in(connection, vault)
             states = registry.file_states(connection, vault, paths)
             owed = {operation.path for operation in registry.operations(connection, vault)}
         root = Path(record.path)

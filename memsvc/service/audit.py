@@ -99,12 +99,13 @@ class AuditDesk:
         the repository of the caller's vault. Raises InvalidInput, Misconfigured, StorageFailed.
         """
         self.ensure_ready()
-        access.require_owner(caller)
         from memsvc.service.anchoring import anchor  # see audit_verify
 
-        return anchor(
-            self._home, self._database, caller, at=stamp(self._clock.now()), to=to, git=git
-        )
+        with self._gateway.on_record(caller):
+            access.require_owner(caller)
+            return anchor(
+                self._home, self._database, caller, at=stamp(self._clock.now()), to=to, git=git
+            )
 
     def audit_forget_anchor(self, caller: Caller, place: str) -> dict[str, Json]:
         """No longer look for anchors at a place; its file stays. On record."""
@@ -125,7 +126,8 @@ class AuditDesk:
         from memsvc.service.texts import text_history  # compares texts: only when asked
 
         if caller.principal.kind is not PrincipalKind.HUMAN:
-            raise Denied("the text history shows rejected statements: it is for a person")
+            with self._gateway.on_record(caller):
+                raise Denied("the text history shows rejected statements: it is for a person")
         with self._database.read() as connection:
             return text_history(access.reads(connection, caller), connection, request)
 

@@ -77,7 +77,7 @@ class ExchangeDesk:
         self.ensure_ready()
         begun = time.perf_counter()
         only = Scope(caller.vault, caller.project)
-        with self._database.read() as connection:
+        with self._gateway.on_record(caller), self._database.read() as connection:
             access.reads(connection, caller)
             if request.every or request.history:
                 access.writes(connection, caller, need=Role.REVIEWER)

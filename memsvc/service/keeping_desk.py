@@ -8,6 +8,7 @@ from memsvc.database import Database
 from memsvc.ledger import migrate, reader
 from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView, Json
+from memsvc.model.vocabulary import Action
 from memsvc.service import access
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.gateway.scan import Progress
@@ -47,6 +48,12 @@ class KeepingDesk:
             access.require_owner(caller)
             yield merging
 
+    def may_restore(self, caller: Caller) -> None:
+        """Raises Denied, which is then on record here, unless the caller may put a home back."""
+        self.ensure_ready()
+        with self._gateway.on_record(caller, Action.RESTORE):
+            access.require_owner(caller)
+
     def settle_in(
         self,
         caller: Caller,
@@ -67,7 +74,8 @@ class KeepingDesk:
     def events_since(self, caller: Caller, seq: int, *, limit: int = 200) -> list[EventView]:
         """What was recorded after an event, oldest first. Raises Denied."""
         self.ensure_ready()
-        access.require_owner(caller)
+        with self._gateway.on_record(caller):
+            access.require_owner(caller)
         wanted = reader.EventFilter(after=seq)
         with self._database.read() as connection:
             scope = access.records(connection, caller)

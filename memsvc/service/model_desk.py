@@ -47,7 +47,8 @@ class ModelDesk:
         """
         self.ensure_ready()
         if caller.principal.kind is not PrincipalKind.HUMAN:
-            raise Denied("dropping vectors is for the person who owns the home")
+            with self._gateway.on_record(caller):
+                raise Denied("dropping vectors is for the person who owns the home")
         model_id = self._embedder.model_id
         if not model_id:
             raise ModelUnavailable(

@@ -61,7 +61,8 @@ class ReviewDesk(AuditDesk):
         from memsvc.service.review_page import review_page  # compares texts: only when asked
 
         if caller.principal.kind is not PrincipalKind.HUMAN:
-            raise Denied("a review shows withheld text: it is for a person")
+            with self._gateway.on_record(caller):
+                raise Denied("a review shows withheld text: it is for a person")
         wanted = review_id.strip().upper()
         with self._database.read() as connection:
             row = _open_row(connection, caller, wanted)

@@ -84,7 +84,8 @@ class Stewardship(ReviewDesk):
         self.ensure_ready()
         if pairs:
             return self._gateway.set_policy(caller, name=name, pairs=pairs)
-        access.require_owner(caller)
+        with self._gateway.on_record(caller):
+            access.require_owner(caller)
         with self._database.read() as connection:
             record = registry.vault_named(connection, name)
         if record is None:

@@ -15,14 +15,16 @@ import typer.main
 import memsvc
 from memsvc import __version__
 from memsvc.interfaces.cli.app import build
+from tests.invariants.home import Forker
 
 MEMSVC = [sys.executable, "-m", "memsvc"]
 
 
 class Shell:
-    """Runs memsvc in a folder, on a home of its own."""
+    """Runs memsvc in a folder, on a home of its own; see `tests.invariants.forker` for how."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forker: Forker) -> None:
+        self._forker = forker
         self.folder = folder / "heron"
         self.folder.mkdir()
         self.home = folder / "home"
@@ -30,18 +32,8 @@ class Shell:
         self.environ = {**plain, "MEMSVC_HOME": str(self.home), "MEMSVC_EMBEDDER": "none"}
 
     def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*MEMSVC, *arguments],
-            input=stdin,
-            env=self.environ,
-            cwd=self.folder,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        return subprocess.CompletedProcess(
-            arguments, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        done = self._forker.run(list(arguments), cwd=self.folder, environ=self.environ, stdin=stdin)
+        return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
     def json(self, *arguments: str, stdin: bytes = b"") -> Any:
         done = self.run(*arguments, "--json", stdin=stdin)
@@ -59,8 +51,8 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    return Shell(tmp_path, forker)
 
 
 def commands() -> Iterator[tuple[str, Any]]:

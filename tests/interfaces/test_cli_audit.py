@@ -17,11 +17,12 @@ from memsvc.interfaces.cli.texts import render_texts
 from memsvc.ledger.tables import audit_event
 from memsvc.model.replies import TextChange, TextHistoryReply
 from tests.interfaces.test_cli import MEMSVC, Shell
+from tests.invariants.home import Forker
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    return Shell(tmp_path, forker)
 
 
 def saved(shell: Shell, body: str = "The release is on 3 March.", *more: str) -> str:
@@ -173,8 +174,10 @@ def test_an_anchor_is_committed_in_the_vaults_repository_and_is_no_note(shell: S
     assert files[0].startswith(".memsvc/anchors/")
     verified = shell.json("audit", "verify")
     assert [one["ok"] for one in verified["anchors"]] == [True, True]
-    actions = [one["action"] for one in shell.json("audit", "list")["events"]]
-    assert actions == ["save", "config"], "the anchor is no file that the vault takes in"
+    events = [(one["action"], one["outcome"]) for one in shell.json("audit", "list")["events"]]
+    assert len(events) == 3, "the anchor is no file that the vault takes in"
+    assert events[0][0] == "config", "anchoring without a repository failed, on record"
+    assert events[0][1] != "done"
     found = {one["check"]: one["state"] for one in shell.json("doctor")}
     assert found["audit anchors"] == "ok"
 

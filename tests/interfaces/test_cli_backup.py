@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.test_cli import MEMSVC, Shell
+from tests.invariants.home import Forker
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -21,8 +22,8 @@ SECRET = "a passphrase of some length"
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    made = Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    made = Shell(tmp_path, forker)
     (made.folder / "pass").write_text(f"{SECRET}\n")
     return made
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.test_cli import Shell, commands
+from tests.invariants.home import Forker
 
 OTHER = "The lighthouse of osprey blinks twice every minute."
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    made = Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    made = Shell(tmp_path, forker)
     made.json("vault", "list")
     notes = made.home / "personal" / "heron"
     notes.mkdir(parents=True)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.interfaces.test_cli import MEMSVC, Shell
+from tests.invariants.home import Forker
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    return Shell(tmp_path, forker)
 
 
 def notes_in(folder: Path, count: int) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from memsvc.embedding.catalogue import HUB
 from memsvc.settings import FILE_NAME
 from tests.interfaces.test_cli import Shell
+from tests.invariants.home import Forker
 from tests.unit.embedding.hub import serving
 from tests.unit.embedding.tiny import (
     DIMENSION,
@@ -19,8 +20,8 @@ from tests.unit.embedding.tiny import (
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    made = Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    made = Shell(tmp_path, forker)
     del made.environ["MEMSVC_EMBEDDER"]
     made.home.mkdir()
     (made.home / FILE_NAME).write_text('# mine\nembedder = "none"  # for now\n')

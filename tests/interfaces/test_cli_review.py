@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.test_cli import Shell
+from tests.invariants.home import Forker
 
 ROBIN = ("--principal", "agent:robin")
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    made = Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    made = Shell(tmp_path, forker)
     assert made.json("vault", "policy", "personal", "review=agents")["review"] == "agents"
     return made
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.test_cli import Shell
+from tests.invariants.home import Forker
 from tests.invariants.traces import holding
 
 MALLORY = ("--principal", "agent:mallory")
@@ -12,8 +13,8 @@ PORT = "The zorblatt port is 6544."
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path, forker: Forker) -> Shell:
+    return Shell(tmp_path, forker)
 
 
 @pytest.mark.guarantee("C6", "W1")

@@ -367,11 +367,15 @@ def test_a_place_is_forgotten_by_a_person_only_and_on_record(world: World) -> No
     assert len(refused) == 3
 
 
-def test_agents_do_not_anchor(world: World) -> None:
+@pytest.mark.guarantee("A1")
+def test_agents_do_not_anchor_and_their_try_is_on_record(world: World) -> None:
     with pytest.raises(Denied):
         world.service.audit_anchor(agent())
     assert not (world.root / "home" / "anchor.key").exists()
+    (event,) = world.service.audit_list(human(), AuditRequest(outcome="refused")).events
+    assert (event.action, event.actor, event.reason) == ("config", "agent:tester", "denied")
     world.service.audit_anchor(human())
+    assert len(world.service.audit_list(human(), AuditRequest(outcome="refused")).events) == 1
     assert (world.root / "home" / "anchor.key").stat().st_mode & 0o077 == 0
 
 

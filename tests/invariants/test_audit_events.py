@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from tests.invariants.carriers import CARRIERS, json_export
 from tests.invariants.house import House, opened
 from tests.invariants.traces import where
 
 SECRET = "AKIA" + "IOSFODNN7" + "EXAMPLQ"
+NOBODY = ("--principal", "agent:claude")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,7 @@ class Acts:
         self.house, self.claude = house, house.agent()
         self.note: dict[str, Any] = {}
         self.other: dict[str, Any] = {}
+        self.kept, self.keys, self.out = (str(house.root / one) for one in ("b.zip", "b.keys", "o"))
 
     def call(self, tool: str, **arguments: Any) -> Callable[[], object]:
         return lambda: self.claude.result(tool, **arguments)
@@ -99,6 +102,10 @@ class Acts:
         folder.unlink()
         assert done.code == 1
 
+    def carried(self, text: str, *by: str) -> Callable[[], object]:
+        source = json_export(self.house.root / f"in-{len(text)}-{len(by)}", text)
+        return self.run("import", str(source), "--confirm", *by)
+
     def table(self) -> list[tuple[str, Callable[[], object], list[str]]]:
         wrong = {"version": 1, "mode": "wrong", "body": "The ledger of the mill has 42 pages."}
         stale = {"version": 1, "mode": "amend", "body": "Nothing."}
@@ -147,6 +154,27 @@ class Acts:
              ["restore done", "lift done"]),
             ("purge", self.on_other("forget", after=("--mode", "purge", "--confirm")),
              ["purge done", "tombstone done"]),
+            ("import", self.carried("The barge of the mill has 60 oars."), ["import done"] * 2),
+            ("import again", self.carried("The barge of the mill has 60 oars.", "--dry-run"), []),
+            ("import of a rejected", self.carried("The ledger of the mill has 44 pages."),
+             ["import refused", "import done"]),
+            ("import by nobody", self.run("import", str(self.house.root / "in-34-0"), "--confirm",
+                                          "--vault", "no"), ["import refused"]),
+            ("export", self.run("export", self.out), []),
+            ("export of all", self.run("export", self.out, "--all", *NOBODY), ["config refused"]),
+            ("backup", self.run("backup", self.kept, "--keys", self.keys), ["config done"]),
+            ("backup again", self.run("backup", self.kept, "--keys", self.keys),
+             ["config refused"]),
+            ("backup by an agent", self.run("backup", f"{self.kept}.zip", "--keys", "k", *NOBODY),
+             ["config refused"]),
+            ("merge of nothing", self.run("restore", self.kept, "--merge", "--confirm"), []),
+            ("merge by an agent", self.run("restore", self.kept, "--merge", "--confirm", *NOBODY),
+             ["restore refused"]),
+            ("restore by an agent", self.run("restore", self.kept, "--keys", self.keys, "--beside",
+                                             "--into", f"{self.out}2", "--confirm", *NOBODY),
+             ["restore refused"]),
+            ("anchor", self.run("audit", "anchor"), []),
+            ("anchor by an agent", self.run("audit", "anchor", *NOBODY), ["config refused"]),
             ("rotate", self.run("tombstone", "rotate-key", "--confirm"), ["config done"]),
             ("rotate unasked", self.run("tombstone", "rotate-key", "--confirm", "--principal",
                                         "agent:claude"), ["config refused"]),
@@ -226,7 +254,7 @@ TOKENS = {
     for index, name in enumerate(
         ("title", "body", "wrong", "right", "passage", "old text", "refused", "secret", "long",
          "query", "file", "frontmatter", "bad yaml", "heading", "conflict", "argument", "id",
-         "review", "stdin", "crash", "tag")
+         "review", "stdin", "crash", "tag", "carried", "carried in vain")
     )
 }  # fmt: skip
 
@@ -281,6 +309,16 @@ def live(house: House, token: dict[str, str]) -> list[str]:
         done = house.run(*arguments)
         assert done.code == 1, arguments
         errors.append(done.err)
+    for name, text in (("carried", f"The {token['carried']} is 46."),
+                       ("carried in vain", f"The {token['carried in vain']}. {old}")):  # fmt: skip
+        for form, carry in CARRIERS.items():
+            folder = house.root / f"{name}-{form}"
+            source = carry(folder, f"{text} From {form}.")
+            done = house.run("import", str(source), "--format", form, "--confirm")
+            assert done.code == (0 if name == "carried" else 1), done
+            errors.append(done.err)
+    house.json("backup", str(house.root / "b.zip"), "--keys", str(house.root / "b.keys"))
+    house.json("restore", str(house.root / "b.zip"), "--merge", "--confirm")
     house.json("vault", "policy", "personal", "review=agents")
     held = claude.ask("save", title="Held", body=f"The {token['review']} is 45.")
     house.json("vault", "policy", "personal", "review=none")
@@ -342,7 +380,7 @@ def test_no_event_log_or_error_holds_a_word_of_a_note_or_a_question(tmp_path: Pa
             assert token not in text.lower(), (name, place)
     assert SECRET not in "".join(said.values()) + stored
     kept = {"title", "body", "wrong", "right", "passage", "old text", "heading", "tag", "file",
-            "frontmatter", "bad yaml", "conflict", "review"}  # fmt: skip
+            "frontmatter", "bad yaml", "conflict", "review", "carried"}  # fmt: skip
     assert {name for name, token in TOKENS.items() if token in stored} == kept
     assert "audit_event" in TRACELESS
     assert said["export"].count('"action"') > 20

@@ -150,7 +150,12 @@ def judged(home: Home) -> dict[str, list[str]]:
     assert kept["outcome"] == "created"
     team = home.root / "team"
     team.mkdir()
+    archive, keys = str(home.root / "b.zip"), str(home.root / "b.keys")
+    home.json("backup", archive, "--keys", keys)
+    new = str(home.root / "new")
     return {
+        "review show": [item["review_id"]],
+        "history --diff": [gone["id"]],
         "tombstone lift": [stone, "--confirm"],
         "tombstone rotate-key": ["--confirm"],
         "review approve": [item["review_id"], "--confirm"],
@@ -160,6 +165,13 @@ def judged(home: Home) -> dict[str, list[str]]:
         "vault accept": ["personal", "--confirm"],
         "vault policy": ["personal", "secrets=off"],
         "vault add": ["team", str(team)],
+        "backup": [archive, "--keys", keys, "--replace"],
+        "restore": [archive, "--keys", keys, "--into", new, "--beside", "--confirm"],
+        "restore --merge": [archive, "--confirm"],
+        "restore --merge --dry-run": [archive],
+        "export --all": [str(home.root / "all.json")],
+        "export --history": [str(home.root / "history.json")],
+        "audit anchor": [],
     }
 
 
@@ -170,6 +182,7 @@ def test_an_agent_at_the_shell_judges_nothing_and_each_try_is_on_record(
 ) -> None:
     home = Home(tmp_path, forker)
     table = judged(home)
+    there = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path.is_file()}
     assert named(COMMANDS, Does.JUDGES) <= set(table)
     before = {name: home.json(*name.split()) for name in ("tombstone list", "vault list")}
     for name, arguments in table.items():
@@ -180,6 +193,8 @@ def test_an_agent_at_the_shell_judges_nothing_and_each_try_is_on_record(
         assert (event["outcome"], event["reason"]) == ("refused", "denied"), name
         assert (event["actor"], event["seq"]) == ("agent:robin", last["seq"] + 1), name
     assert {name: home.json(*name.split()) for name in before} == before
+    now = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path.is_file()}
+    assert (now, (tmp_path / "new").exists()) == (there, False)
     assert home.json("recall", "dunlin godwit")["hits"] == []
     for name, arguments in table.items():
         if name not in ("review reject", "vault remove"):  # it was approved by then; at the end

@@ -194,8 +194,17 @@ def test_what_is_gone_is_absent_from_everything_that_is_written_out(rooms: Empti
     for form in ("jsonl", "csv"):
         house.json("audit", "export", "--format", form, "--to", str(house.root / f"out.{form}"))
     house.json("eval", "build")
-    # `memsvc export` and `memsvc backup` belong here, one line each
+    house.json("export", str(house.root / "out.json"))
+    (house.root / "all").mkdir()
+    house.json("export", str(house.root / "all" / "out.json"), "--all", "--history")
+    house.json("export", str(house.root / "pages"), "--format", "markdown")
+    house.json("backup", str(house.root / "b.zip"), "--keys", str(house.root / "b.keys"))
+    shutil.unpack_archive(house.root / "b.zip", house.root / "unpacked")
+    pages = "\n".join(page.read_text("utf-8") for page in (house.root / "pages").rglob("*.md"))
+    assert KEPT["retracted"] in pages
+    assert not [word for words in WORDS.values() for word in words if word in pages]
     written = [
+        house.root / "out.json",
         house.root / "out.jsonl",
         house.root / "out.csv",
         *(house.home / "eval").rglob("*.json"),
@@ -204,6 +213,7 @@ def test_what_is_gone_is_absent_from_everything_that_is_written_out(rooms: Empti
     assert {"out.jsonl", "out.csv", "gold.json"} <= set(texts)
     assert rooms.ids["retracted"] in texts["out.jsonl"]
     assert KEPT["retracted"] in texts["gold.json"]
+    assert KEPT["retracted"] in texts["out.json"]
     for how, words in WORDS.items():
         for name, text in texts.items():
             assert not [word for word in words if word in text], (how, name)
@@ -213,6 +223,10 @@ def test_what_is_gone_is_absent_from_everything_that_is_written_out(rooms: Empti
     needles = [word[2:].encode() for word in WORDS["purged"]]
     left = where(house.home, needles)
     assert {name for name in left if ".git/" not in name} == set()
+    for copy in (house.root / "unpacked", house.root / "all"):
+        left = where(copy, needles)
+        assert {name for name in left if ".git/" not in name} == set(), copy
+        assert where(copy, [word.encode() for word in WORDS["retracted"]]), copy
     assert where(house.home, [word.encode() for word in WORDS["retracted"]])
 
 

@@ -21,7 +21,8 @@ from memsvc.model.requests import (
     RecallRequest,
     SaveRequest,
 )
-from memsvc.model.vocabulary import CorrectMode, ProjectSlug, VaultName
+from memsvc.model.vocabulary import CorrectMode, ProjectSlug, Role, VaultName
+from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
 from tests.service.world import World, agent, human
 
@@ -186,6 +187,34 @@ def test_a_project_sees_its_vaults_shared_notes_and_no_other_vaults(
     assert world.ids("falcon rule", project="shared") == [common.id]
     assert world.ids("falcon rule", by=agent("osprey")) == [common.id]
     assert world.ids("falcon rule", by=agent(vault="team")) == [other.id]
+
+
+@pytest.mark.guarantee("S1", "S2")
+def test_a_picked_vault_has_its_own_files_looked_at_and_nobody_elses(
+    world: World, tmp_path: Path
+) -> None:
+    """Who is bound to one vault and granted another picks it by name; an embedded caller may not."""
+    folder = tmp_path / "team"
+    folder.mkdir()
+    world.service.vault_add(human(), "team", str(folder), {})
+    saved = world.save("Team", "The falcon rule is theirs.", by=agent(vault="team"))
+    there = Scope(VaultName("team"), ProjectSlug("heron"))
+    grants = [policy.Grant(Scope(VaultName("personal"), there.project), Role.WRITER)]
+    scope = policy.read_scope(agent(), [*grants, policy.Grant(there, Role.READER)], vault="team")
+    hits = world.hits("falcon rule", by=agent(vault="team"))
+    assert [hit.id for hit in hits] == [saved.id]
+    assert world.service._stale(scope, hits) == []
+    world.write(saved.path, "The falcon rule is of the file of that name in the bound vault.\n")
+    assert world.service._stale(scope, hits) == []
+    path = folder / saved.path
+    path.write_text(path.read_text("utf-8").replace("theirs", "changed by them"), "utf-8")
+    assert world.service._stale(scope, hits) == [saved.path]
+    events = len(world.service.audit_list(human(vault="team")).events)
+    with pytest.raises(NotFound):
+        world.ask("falcon rule", vault="team")
+    assert len(world.service.audit_list(human(vault="team")).events) == events
+    (hit,) = world.hits("falcon rule", by=agent(vault="team"))
+    assert "changed by them" in hit.text
 
 
 @pytest.mark.guarantee("S1", "R3")

@@ -1,6 +1,7 @@
 """C1, C2, C6: what was rejected stays out through every door and in any disguise; nothing else does."""
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -271,12 +272,40 @@ def test_what_another_note_states_still_is_corroborated_by_nobody_once_it_is_rej
 # -- what time and upkeep do to it -----------------------------------------------------------
 
 
+def bring_back(house: House) -> None:
+    """The backup of before the rejection, merged into the home of after it."""
+    reply = house.json("restore", str(house.root / "before.zip"), "--merge", "--confirm")
+    assert reply["seq"] > 0
+
+
+def lose_home(house: House, *, archive: str = "after") -> None:
+    """The home is lost with all its vaults, and put back from a backup of just before."""
+    made, keys = house.root / f"{archive}.zip", house.root / f"{archive}.keys"
+    if not made.exists():
+        house.json("backup", str(made), "--keys", str(keys))
+    house.restart()
+    newer = house.root / "newer"
+    shutil.rmtree(newer, ignore_errors=True)
+    house.home.rename(newer)
+    words = ["restore", str(made), "--keys", str(keys), "--confirm"]
+    if archive == "before":
+        words += ["--ledger", str(newer / "memsvc.db")]
+    assert house.json(*words)["files"] > 0
+
+
+def lose_home_but_the_ledger(house: House) -> None:
+    """The backup is of before the rejection; the ledger that knows better was saved."""
+    lose_home(house, archive="before")
+
+
 AFTERWARDS: dict[str, Callable[[House], object]] = {
     "reindex": lambda house: house.json("reindex"),
     "key rotation": lambda house: house.json("tombstone", "rotate-key", "--confirm"),
     "restart and loss of the index": lose_index,
     "restart and pruning": prune,
-    # backup and restore: their commands belong here, one line each
+    "merge of an older backup": bring_back,
+    "disaster and restore": lose_home,
+    "disaster and restore of an older backup": lose_home_but_the_ledger,
 }
 
 
@@ -285,6 +314,8 @@ def quiet_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A house with the same rejection and few visitors, so that it is quickly left."""
     with opened(tmp_path_factory.mktemp("afterwards")) as made:
         note = made.agent().save("Deploy port", REJECTED)
+        before = str(made.root / "before")
+        made.json("backup", f"{before}.zip", "--keys", f"{before}.keys")
         made.agent().ask("correct", id=note["id"], version=1, mode="wrong", body=RIGHT)
         yield made
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from memsvc.bootstrap import open_service
 from memsvc.errors import MemsvcError
+from memsvc.model.exchange import ExportRequest
 from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView
 from memsvc.model.requests import (
@@ -27,8 +29,12 @@ from memsvc.model.requests import (
     SaveRequest,
 )
 from memsvc.model.vocabulary import CorrectMode, Disposition
+from memsvc.ops.backup.making import BackupRequest, back_up
+from memsvc.ops.backup.merging import MergeRequest, merge
+from memsvc.ops.exchange.take_in import take_in
 from memsvc.service.api import MemoryService
 from memsvc.settings import Settings
+from tests.invariants.carriers import CARRIERS
 from tests.invariants.home import Agent, Home
 from tests.service.world import agent, human
 
@@ -41,6 +47,7 @@ __all__ = [
     "REJECTED",
     "Case",
     "Desk",
+    "backup_of",
     "fine_text",
     "opened",
 ]
@@ -140,6 +147,15 @@ class Desk:
         (event, *_) = self.api.audit_list(human(), AuditRequest(action="file_delete")).events
         return event.note_id
 
+    def archived(self, text: str) -> tuple[Path, str]:
+        """A backup with a file that says the text and was deleted since; archive and file."""
+        path = self.home.write(f"heron/kept-{next(_number)}.md", f"{text}\n")
+        self.agent.data("recall", query="anything")
+        archive = backup_of(self.home, self.api)
+        path.unlink()
+        self.agent.data("recall", query="anything")
+        return archive, path.relative_to(self.home.vault).as_posix()
+
     def rejection(self) -> str:
         """A tombstone that stands."""
         note = self.note()
@@ -149,6 +165,13 @@ class Desk:
 
     def policy(self, *pairs: str) -> None:
         self.api.vault_policy(human(), "personal", pairs)
+
+
+def backup_of(home: Home, api: MemoryService) -> Path:
+    """A backup of the home as it stands, beside it."""
+    archive = home.root / f"backup-{next(_number)}.zip"
+    back_up(api, human(), BackupRequest(target=archive, keys=archive.with_suffix(".keys")))
+    return archive
 
 
 @contextmanager
@@ -241,6 +264,50 @@ def _restore_command(desk: Desk, text: str) -> str:
     return _command(desk, "restore-note", desk.gone(text), "--confirm")
 
 
+def _import_command(form: str) -> Callable[[Desk, str], str]:
+    def send(desk: Desk, text: str) -> str:
+        source = CARRIERS[form](desk.home.root / f"carrier-{next(_number)}", text)
+        done = desk.home.run("import", str(source), "--format", form, "--confirm", "--json")
+        reply = json.loads(done.out)
+        assert done.code == (0 if reply["records"]["created"] else 1), done.said
+        return _of_records(reply)
+
+    return send
+
+
+def _of_records(reply: Any) -> str:
+    """The code of what became of the one record of an import."""
+    assert sum(reply["records"].values()) == 1
+    if reply["records"]["created"]:
+        return ""
+    return str(reply["told"][0]["code"])
+
+
+def _import_method(desk: Desk, text: str) -> str:
+    source = CARRIERS["json"](desk.home.root / f"carrier-{next(_number)}", text)
+    return _of_records(take_in(desk.api, agent(), source))
+
+
+def _merge_command(desk: Desk, text: str) -> str:
+    archive, path = desk.archived(text)
+    reply = desk.home.json("restore", str(archive), "--merge", "--confirm")
+    return _of_merge(
+        reply["notes"], {one["path"]: one["why"] for one in reply["not_restored"]}, path
+    )
+
+
+def _merge_method(desk: Desk, text: str) -> str:
+    archive, path = desk.archived(text)
+    report = merge(desk.api, human(), MergeRequest(archive=archive))
+    return _of_merge(report.notes, {one.path: one.why for one in report.not_restored}, path)
+
+
+def _of_merge(notes: int, left: dict[str, str], path: str) -> str:
+    """The code of why a merge left the file's note out."""
+    assert (path in left) == (notes == 0)
+    return left.get(path, "").replace("rejected claim", "rejected_claim")
+
+
 def _save_method(caller: Caller) -> Callable[[Desk, str], str]:
     def send(desk: Desk, text: str) -> str:
         return _method(lambda: desk.api.save(caller, SaveRequest(title=_title(), body=text)))
@@ -303,6 +370,12 @@ DOORS = {
     "cli review reject": _reason("review", "reject", of=Desk.proposal),
     "cli tombstone lift": _reason("tombstone", "lift", of=Desk.rejection),
     "cli restore-note": Door(_restore_command, FILES),
+    "cli restore": Door(_merge_command, FILES),
+    "cli import, json": Door(_import_command("json")),
+    "cli import, markdown": Door(_import_command("markdown"), FILES),
+    "cli import, memex": Door(_import_command("memex"), FILES),
+    "cli import, obsidian": Door(_import_command("obsidian"), FILES),
+    "cli import, server-memory": Door(_import_command("server-memory"), FILES),
     "api save": Door(_save_method(agent())),
     "api save, by a person": Door(_save_method(human())),
     "api correct": Door(_correct_method),
@@ -310,6 +383,8 @@ DOORS = {
     "api decide": Door(_decide_method),
     "api decide_all": Door(_decide_all_method),
     "api restore": Door(_restore_method, FILES),
+    "api merging": Door(_merge_method, FILES),
+    "api begin_import": Door(_import_method),
 }
 
 
@@ -346,6 +421,17 @@ def _called(act: Callable[[MemoryService], object]) -> Callable[[Home, Drop], No
     return take
 
 
+def _backed_up(home: Home, drop: Drop) -> None:
+    drop()
+    with opened(home) as api:
+        backup_of(home, api)
+
+
+def _exported(api: MemoryService) -> None:
+    with api.export(agent(), ExportRequest()) as export:
+        assert list(export.notes)
+
+
 def _in_background(home: Home, drop: Drop) -> None:
     with opened(home) as api:
         api.scopes(agent())  # it looks after the vaults that were asked for
@@ -358,10 +444,14 @@ INTAKES: dict[str, Callable[[Home, Drop], None]] = {
     "a recall": _ran("recall", "anything"),
     "cli reindex": _ran("reindex"),
     "cli doctor": _ran("doctor"),
+    "cli backup": _ran("backup", "taken.zip", "--keys", "taken.keys"),
+    "cli export": _ran("export", "taken.json"),
     "cli eval build": _ran("eval", "build"),
     "cli eval run": _ran("eval", "run"),
     "api scan_all": _called(lambda api: api.scan_all(agent())),
     "api reindex": _called(lambda api: api.reindex(human())),
     "api doctor": _called(lambda api: api.doctor(human())),
+    "api backing_up": _backed_up,
+    "api export": _called(_exported),
     "api start_background": _in_background,
 }

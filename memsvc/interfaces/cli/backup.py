@@ -132,6 +132,7 @@ def restore(  # noqa: PLR0913 - a command's options
             )
         _merge(session, archive, tuple(only), reason, dry_run=dry_run, confirm=confirm)
         return
+    _ask_living(session)
     home = _path(into) if into else session.settings().home
     if beside and not into:
         raise InvalidInput("--beside needs --into FOLDER: the new home", argument="into")
@@ -154,6 +155,19 @@ def restore(  # noqa: PLR0913 - a command's options
     with progress_bar("restore") as progress:
         report = restoring.restore(request, caller, _open_home, progress=progress)
     session.show(report, _restored(report))
+
+
+def _ask_living(session: Session) -> None:
+    """Who is no person is refused by the living home, which keeps that on record. A person's
+    disaster may have left that home unusable, so for a person it is not opened.
+    """
+    from memsvc.model.vocabulary import PrincipalKind  # needed here only
+    from memsvc.service.home import Home
+
+    caller = session.caller()
+    person = caller.principal.kind is PrincipalKind.HUMAN
+    if not person and Home(session.settings().home).database.exists():
+        session.service().may_restore(caller)
 
 
 def _merge(

@@ -241,6 +241,12 @@ class Gateway:
         finally:
             vaults.accept_loss(self._parts, caller, name=name, accept=False)
 
+    @contextmanager
+    def on_record(self, caller: Caller, action: Action = Action.CONFIG) -> "Iterator[None]":
+        """Work that changes no note and is not everybody's: its refusal or failure is an event."""
+        with self._recorded(caller, action):
+            yield
+
     def note_recalls(self, rows: list[dict[str, Json]]) -> None:
         """Telemetry of reads, written in bulk and unsynced."""
         with self._parts.database.write(durable=False) as connection:
