@@ -14,7 +14,8 @@ from memsvc.ledger.keys import RingFile
 from memsvc.model.identity import Caller, Principal, Scope
 from memsvc.model.requests import ForgetRequest, SaveRequest
 from memsvc.model.vocabulary import ForgetMode, PrincipalKind, ProjectSlug, VaultName
-from memsvc.service.gateway import checks, restated
+from memsvc.service.gateway import checks
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.home import Home
 from memsvc.settings import Settings

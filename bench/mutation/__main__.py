@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -69,8 +69,11 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("paths", nargs="+")
     running.add_argument("--limit", type=float, default=30, help="seconds of tests for a mutant")
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
-    running.add_argument("--again", default="", help="repeat these results, e.g. survived,cut")
-    running.add_argument("--only", default="", help="mutants whose id begins so")
+    running.add_argument("--again", default="", help="only repeat these results, e.g. survived,cut")
+    running.add_argument(
+        "--only", default="", help="ids, or how they begin, with commas between them"
+    )
+    running.add_argument("--first", nargs="*", default=[], help="test files to ask first")
     running.add_argument("--functions", default="", help="names, with commas between them")
     judging = verbs.add_parser("judge")
     judging.add_argument("id")
@@ -94,16 +97,16 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
     take_copy(_ROOT, tree)
     known = reach.read(state / "reach")
     done = latest(state / "results.jsonl")
-    again = set(arguments.again.split(",")) if arguments.again else set()
+    again = set(arguments.again.split(","))  # none: what was never run
     functions = set(arguments.functions.split(",")) if arguments.functions else set()
     orders = [
-        _order(mutant, known, arguments.limit)
+        _order(mutant, known, arguments.limit, first=arguments.first)
         for file in _files(arguments.paths)
         for mutant in mutants(_ROOT, file)
         if int(mutant.id[:6], 16) % 100 < arguments.sample
-        and mutant.id.startswith(arguments.only)
+        and mutant.id.startswith(tuple(arguments.only.split(",")))
         and (not functions or mutant.function in functions)
-        and (mutant.id not in done or done[mutant.id]["result"] in again)
+        and (done[mutant.id]["result"] if mutant.id in done else "") in again
     ]
     (state / "orders.jsonl").write_text(
         "".join(f"{json.dumps(asdict(order))}\n" for order in orders), encoding="utf-8"
@@ -114,11 +117,12 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
     return _inside(tree, ["bench.mutation.forked", *map(str, given), *files])
 
 
-def _order(mutant: Mutant, known: reach.Reach, limit: float) -> Order:
+def _order(mutant: Mutant, known: reach.Reach, limit: float, *, first: Sequence[str]) -> Order:
     block = f"{mutant.file}:{mutant.block}"
     fresh = not mutant.block or block in known.imported
     tests = known.of_file(mutant.file) if fresh else known.tests.get(block, ())
     ranked = _ranked(tests, known.seconds, mutant.file.removesuffix(".py").replace("/", "."))
+    ranked.sort(key=lambda test: test.partition("::")[0] not in first)
     return Order(mutant, fresh, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
 
 

@@ -29,7 +29,7 @@ class Negative(StrEnum):
     PROPOSED = "proposed or withheld"
     REJECTED = "rejected claim"
     RETRACTED = "retracted"
-    PURGED = "purge asked for"
+    PURGED = "purged"
     RESTORED = "restored by hand"
     DELETED = "deleted by file"
     NEAR_DUPLICATE = "near-duplicate of a retracted note"

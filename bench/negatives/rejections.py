@@ -12,8 +12,8 @@ from bench.negatives.tally import Tally
 from memsvc.errors import RejectedClaim
 from memsvc.model.identity import Caller
 from memsvc.model.replies import CorrectReply, SaveReply
-from memsvc.model.requests import RecallRequest
-from memsvc.model.vocabulary import CorrectMode, ForgetMode
+from memsvc.model.requests import DecisionRequest, RecallRequest
+from memsvc.model.vocabulary import CorrectMode, Disposition, ForgetMode
 
 __all__ = ["build_near_duplicates", "build_purged", "build_rejected", "build_retracted"]
 
@@ -308,24 +308,48 @@ def _forgotten_after_change(house: House, tally: Tally, fact: Fact, name: str) -
 
 
 def build_purged(house: House, tally: Tally, facts: Facts) -> list[Case]:
-    """What exists of purging today: the note is retracted and a person is asked to erase it.
-    Whether bytes are left behind is not probed here.
+    """Notes destroyed by a person, at once or on an agent's request, and one that waits for that.
+    Whether bytes are left behind is proven by the tests, not probed here.
     """
     cases = []
-    for name, caller in (("asked for by an agent", ME), ("asked for by a person", person())):
+    for name, purge in (
+        ("by a person", _destroyed),
+        ("asked for by an agent", _asked_for),
+        ("asked for and approved", _approved),
+    ):
         fact = facts.fact()
         note = _first(house, tally, Negative.PURGED, name, fact)
         then = house.now()
-        house.forget(note.id, by=caller, mode=ForgetMode.PURGE)
-        kinds = [(item["kind"], item["note_id"]) for item in house.service.reviews(person())]
-        queued = ("purge_request", note.id) in kinds
-        tally.control(Negative.PURGED, name, "the review item", found=queued)
+        tally.control(Negative.PURGED, name, "done as asked", found=purge(house, note))
         kind, statement = Negative.PURGED, fact.says(fact.old)
         paths = restate(house, tally, kind, name, statement, guises=FEW)
         near = neighbours(house, tally, kind, name, fact)
         case = _case(kind, name, fact, then, ids=(note.id,), paths=paths, controls=near)
         cases.append(_without_negation(case, fact))
     return cases
+
+
+def _destroyed(house: House, note: SaveReply) -> bool:
+    return house.forget(note.id, by=person(), mode=ForgetMode.PURGE).outcome == "purged"
+
+
+def _asked_for(house: House, note: SaveReply) -> bool:
+    house.forget(note.id, by=ME, mode=ForgetMode.PURGE)
+    return _request(house, note) != ""
+
+
+def _approved(house: House, note: SaveReply) -> bool:
+    house.forget(note.id, by=ME, mode=ForgetMode.PURGE)
+    decision = DecisionRequest(id=_request(house, note), disposition=Disposition.KEEP_NEW)
+    return house.service.decide(person(), decision)["outcome"] == "approved"
+
+
+def _request(house: House, note: SaveReply) -> str:
+    """The review item of a purge that waits."""
+    for item in house.service.reviews(person()):
+        if (item["kind"], item["note_id"]) == ("purge_request", note.id):
+            return str(item["review_id"])
+    return ""
 
 
 def build_near_duplicates(house: House, tally: Tally, facts: Facts) -> list[Case]:

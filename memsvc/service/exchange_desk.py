@@ -24,13 +24,13 @@ from memsvc.notes.paths import contains
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.gateway.drafts import shown
+from memsvc.service.gateway.files.layout import folder_of
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.gateway.indexing import document_of
-from memsvc.service.gateway.layout import folder_of
 from memsvc.service.home import Home
 
 if TYPE_CHECKING:
-    from memsvc.service.gateway.importing import ImportRun
+    from memsvc.service.gateway.exchange.importing import ImportRun
 
 __all__ = ["ExchangeDesk", "Export"]
 

@@ -10,13 +10,13 @@ from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView, Json
 from memsvc.model.vocabulary import Action
 from memsvc.service import access
+from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.gateway.gateway import Gateway
-from memsvc.service.gateway.scan import Progress
 from memsvc.service.home import Home
 
 if TYPE_CHECKING:
-    from memsvc.service.gateway.backing import Backing
-    from memsvc.service.gateway.merging import Merging
+    from memsvc.service.gateway.backup.backing import Backing
+    from memsvc.service.gateway.backup.merging import Merging
 
 __all__ = ["KeepingDesk"]
 

@@ -62,8 +62,13 @@ def test_a_file_replaces_nothing_but_active_notes_of_its_own_project(world: Worl
         "heron/new.md",
         f'---\nsupersedes: ["[[osprey/old]]", "[[done]]"]\n---\n# New\n\n{NEW}\n',
     )
+    world.write("shared/tide.md", "# Tides\n\nThe tide turns at noon.\n")
+    world.write(
+        "heron/tides.md", '---\nsupersedes: ["[[tide]]"]\n---\n# Our tides\n\nThe tide turns.\n'
+    )
     assert [hit.title for hit in world.hits("heron deadline")] == ["New"]
     assert [hit.title for hit in world.hits("heron deadline", by=agent("osprey"))] == ["Theirs"]
+    assert {hit.title for hit in world.hits("tide turns")} >= {"Tides", "Our tides"}
     assert [hit.title for hit in world.hits("tide low")] == ["Self"]
     assert world.ask("tide high").coverage.withheld == {"proposed": 1}
 

@@ -8,7 +8,7 @@ import pytest
 from memsvc.errors import VaultOffline
 from memsvc.model.requests import HistoryRequest, ReadRequest
 from memsvc.notes.walk import Walked, walk
-from memsvc.service.gateway import scan
+from memsvc.service.gateway.files import scan
 from tests.service.world import World, agent, human
 
 

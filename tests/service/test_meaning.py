@@ -2,7 +2,7 @@
 
 import pytest
 
-from memsvc.service.gateway.meaning import differing, replaced, saying
+from memsvc.service.gateway.guard.meaning import differing, replaced, saying
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim
+from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretFound
 from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.ledger import writer as ledger
@@ -248,6 +248,45 @@ def test_an_agents_correction_waits_and_is_applied_as_it_was_meant(
         assert reviewed.save("Port again", again, by=human()).outcome == "created"
 
 
+def test_a_correction_that_is_turned_down_leaves_its_note_and_what_both_say(
+    reviewed: World,
+) -> None:
+    note = reviewed.save("Staging port", f"{PORT}\nAlice looks after the database.\n", by=human())
+    new = "The staging database listens on port 6544.\n\nAlice looks after the database.\n"
+    reviewed.correct(note, new, "amend")
+    decide(reviewed, only(reviewed), "keep-old")
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.id, "5433" in hit.text) == (note.id, True)
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Port", "The staging database listens on port 6544.\n", by=human())
+    kept = reviewed.save("Who", "Alice looks after the database.\n\nBob too.\n", by=human())
+    assert kept.outcome == "created"
+
+
+def test_a_correction_and_its_note_are_rejected_together(reviewed: World) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, "The staging database listens on port 6544.\n", "amend")
+    decide(reviewed, only(reviewed), "reject-both")
+    assert reviewed.ids("staging database port") == []
+    for port in ("5433", "6544"):
+        with pytest.raises(RejectedClaim):
+            reviewed.save("Port", f"The staging database listens on port {port}.\n", by=human())
+    assert reviewed.save("Port", PORT.replace("5433", "7000"), by=human()).outcome == "created"
+
+
+def test_a_correction_is_applied_with_the_title_and_the_text_of_the_reviewer(
+    reviewed: World,
+) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, "The staging database listens on port 6544.\n", "amend")
+    own = "The staging database listens on port 7000."
+    decide(reviewed, only(reviewed), "replace", body=own, title=" Port of staging ")
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.id, hit.title, "7000" in hit.text) == (note.id, "Port of staging", True)
+    version = reviewed.service.read(human(), ReadRequest(id=note.id))
+    assert (version.author, version.trust) == ("human:alice", "verified")
+
+
 def test_a_correction_of_a_text_that_changed_since_is_not_applied(reviewed: World) -> None:
     note = reviewed.save("Staging port", PORT, by=human())
     reviewed.correct(note, "The staging database listens on port 6544.\n", "amend")
@@ -325,6 +364,21 @@ def test_approving_what_was_rejected_needs_the_word_for_it(world: World) -> None
     decide(world, item, lift=True)
     assert len(world.ids("staging database port")) == 1
     assert events(world, "lift")[0].actor == "human:alice"
+
+
+@pytest.mark.guarantee("C1", "W1")
+def test_a_reviewers_own_text_is_held_to_the_same_rules(reviewed: World) -> None:
+    reviewed.forget(reviewed.save("Staging port", PORT, by=human()).id, by=human())
+    propose(reviewed)
+    item = only(reviewed)
+    secret = "The key is AKIA" + "Z3MHALJ5RZQ6KP2D"
+    for body, refused in ((PORT, RejectedClaim), (secret, SecretFound)):
+        with pytest.raises(refused):
+            decide(reviewed, item, "replace", body=body)
+    assert reviewed.ids("staging database port") == []
+    assert only(reviewed) == item
+    decide(reviewed, item, "replace", body=PORT, lift=True)
+    assert len(reviewed.ids("staging database port")) == 1
 
 
 def test_a_dispute_in_a_file_waits_for_a_person(world: World) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memsvc.ops.backup.merging import MergeReport
     from memsvc.ops.backup.restoring import RestoreReport
     from memsvc.service.api import MemoryService
-    from memsvc.service.gateway.catching_up import NotRestored
+    from memsvc.service.gateway.backup.catching_up import NotRestored
 
 __all__ = ["register"]
 

@@ -35,8 +35,8 @@ from memsvc.ops.backup.manifest import (
     vault_member,
 )
 from memsvc.ops.backup.packing import Packer
-from memsvc.service.gateway.backing import Backing
-from memsvc.service.gateway.ledger_copy import slim
+from memsvc.service.gateway.backup.backing import Backing
+from memsvc.service.gateway.backup.ledger_copy import slim
 
 __all__ = ["BackupReport", "BackupRequest", "Service", "back_up"]
 

@@ -21,8 +21,8 @@ from memsvc.notes.document import MAX_NOTE_BYTES
 from memsvc.notes.paths import is_note_path
 from memsvc.ops.backup.archive import Archive, Progress, open_archive
 from memsvc.ops.backup.manifest import Member
-from memsvc.service.gateway.catching_up import NotRestored
-from memsvc.service.gateway.merging import Lost, Merging, inside
+from memsvc.service.gateway.backup.catching_up import NotRestored
+from memsvc.service.gateway.backup.merging import Lost, Merging, inside
 
 __all__ = ["MergeReport", "MergeRequest", "Service", "merge"]
 

@@ -20,8 +20,8 @@ from memsvc.ops.backup.archive import Archive, Progress, open_archive
 from memsvc.ops.backup.manifest import LEDGER, Manifest, damaged
 from memsvc.ops.backup.planning import Place, plan
 from memsvc.ops.backup.staging import Stage, sync_all
-from memsvc.service.gateway.backing import check_ledger, keys_needed
-from memsvc.service.gateway.catching_up import NotRestored, catch_up, later_ledger
+from memsvc.service.gateway.backup.backing import check_ledger, keys_needed
+from memsvc.service.gateway.backup.catching_up import NotRestored, catch_up, later_ledger
 from memsvc.service.home import Home
 
 __all__ = [

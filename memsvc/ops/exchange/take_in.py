@@ -31,7 +31,7 @@ from memsvc.service.gateway.drafts import ending, instant, text_key
 from memsvc.service.model_desk import vector_notice
 
 if TYPE_CHECKING:
-    from memsvc.service.gateway.importing import ImportRun
+    from memsvc.service.gateway.exchange.importing import ImportRun
 
 __all__ = ["FORMS", "open_source", "problems", "take_in"]
 

@@ -20,8 +20,9 @@ from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status, Trust
 from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
-from memsvc.service.gateway import checks, drafts, limits, restated
-from memsvc.service.gateway.holding import REVIEW, is_waiting, requeue
+from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.files.scan import Scanner
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -31,7 +32,7 @@ from memsvc.service.gateway.indexing import (
 )
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.review.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.standing import (
     Current,
     current,
@@ -124,7 +125,9 @@ def correct(
         again = _restates(parts, now_is, change)
         held = again or rules.wants_review(caller.principal)
         if held and now_is.note.status is Status.ACTIVE:
-            from memsvc.service.gateway.proposing import propose_correction  # it imports this one
+            from memsvc.service.gateway.review.proposing import (
+                propose_correction,  # it imports this one
+            )
 
             return propose_correction(parts, scanner, now_is, request, change, rules, again)
         seq, version, tombstones, conflicts = rewrite(parts, now_is, change, now)

@@ -28,14 +28,14 @@ from memsvc.service.gateway.correct import (
     rewrite,
     without_passage,
 )
-from memsvc.service.gateway.derived import derived_from
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.proposing import propose_correction
-from memsvc.service.gateway.purge import may_purge, purge
-from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.review.proposing import propose_correction
 from memsvc.service.gateway.standing import wordings_of
+from memsvc.service.gateway.undo.derived import derived_from
+from memsvc.service.gateway.undo.purge import may_purge, purge
 from memsvc.service.gateway.wordings import Wording
 
 __all__ = ["forget", "trash_name", "what_is_rejected"]

@@ -29,18 +29,20 @@ from memsvc.model.requests import (
 )
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
-from memsvc.service.gateway import checks, lifting, rebuild, restated, vaults
+from memsvc.service.gateway import checks, rebuild, vaults
 from memsvc.service.gateway.correct import correct
+from memsvc.service.gateway.files.scan import Progress, Scanner, ScanReport
 from memsvc.service.gateway.forget import forget
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.restore import restore
 from memsvc.service.gateway.save import save
-from memsvc.service.gateway.scan import Progress, Scanner, ScanReport
+from memsvc.service.gateway.undo import lifting
+from memsvc.service.gateway.undo.restore import restore
 
 if TYPE_CHECKING:
-    from memsvc.service.gateway.backing import Backing
-    from memsvc.service.gateway.importing import ImportRun
-    from memsvc.service.gateway.merging import Merging
+    from memsvc.service.gateway.backup.backing import Backing
+    from memsvc.service.gateway.backup.merging import Merging
+    from memsvc.service.gateway.exchange.importing import ImportRun
 
 __all__ = ["Gateway"]
 
@@ -80,14 +82,14 @@ class Gateway:
             return forget(self._parts, self.scanner, caller, request)
 
     def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
-        """A retracted or corrected note brought back; see `memsvc.service.gateway.restore`."""
+        """A retracted or corrected note brought back; see `memsvc.service.gateway.undo.restore`."""
         with self._recorded(caller, Action.RESTORE, note_id=request.id):
             return restore(self._parts, self.scanner, caller, request)
 
     @contextmanager
     def backing_up(self, caller: Caller) -> "Iterator[Backing]":
-        """A backup in the making, its failure on record; see `memsvc.service.gateway.backing`."""
-        from memsvc.service.gateway.backing import Backing  # rare, and pulls the anchors in
+        """A backup in the making, its failure on record; see `memsvc.service.gateway.backup.backing`."""
+        from memsvc.service.gateway.backup.backing import Backing  # rare, and pulls the anchors in
 
         with self._recorded(caller, Action.CONFIG):
             yield Backing(self._parts, self.scanner, caller)
@@ -95,7 +97,7 @@ class Gateway:
     @contextmanager
     def merging(self, caller: Caller) -> "Iterator[Merging]":
         """A backup merged into its living home, its failure on record; see `merging`."""
-        from memsvc.service.gateway.merging import Merging  # see backing_up
+        from memsvc.service.gateway.backup.merging import Merging  # see backing_up
 
         with self._recorded(caller, Action.RESTORE):
             yield Merging(self._parts, self.scanner, caller, self.bring_back)
@@ -114,7 +116,7 @@ class Gateway:
         reason: str,
     ) -> int:
         """A home that was put back from a backup, begun anew; see `settling`."""
-        from memsvc.service.gateway.settling import settle_in  # see backing_up
+        from memsvc.service.gateway.backup.settling import settle_in  # see backing_up
 
         return settle_in(self._parts, caller, folders=folders, detail=detail, reason=reason)
 
@@ -127,9 +129,12 @@ class Gateway:
         self, caller: Caller, request: DecisionRequest
     ) -> tuple[dict[str, Json], Sequence[checks.Statement]]:
         """A reviewer's decision carried out, with the claims of what it purged; see
-        `memsvc.service.gateway.deciding`.
+        `memsvc.service.gateway.review.deciding`.
         """
-        from memsvc.service.gateway.deciding import APPROVING, decide  # a person's work: rare
+        from memsvc.service.gateway.review.deciding import (  # a person's work: rare
+            APPROVING,
+            decide,
+        )
 
         action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT
         with self._recorded(caller, action):
@@ -153,8 +158,8 @@ class Gateway:
     def begin_import(
         self, caller: Caller, *, project: str, form: str, dry_run: bool, propose: bool
     ) -> "ImportRun":
-        """A run that writes foreign records; see `memsvc.service.gateway.importing`."""
-        from memsvc.service.gateway.importing import ImportRun  # rare
+        """A run that writes foreign records; see `memsvc.service.gateway.exchange.importing`."""
+        from memsvc.service.gateway.exchange.importing import ImportRun  # rare
 
         with self._recorded(caller, Action.IMPORT):
             with self._parts.database.read() as connection:

@@ -7,7 +7,7 @@ vault's lock next finishes what a crash left pending. A file that a person chang
 never overwritten: it stays, the committed text stays as a version, and a review item names both.
 
 Kinds: `write` new bytes, `trash` and `untrash` between the vault and its trash folder, `erase` a
-file for good, and last `scrub`, which is no file's: see `memsvc.service.gateway.erasing`.
+file for good, and last `scrub`, which is no file's: see `memsvc.service.gateway.undo.erasing`.
 """
 
 import time
@@ -27,8 +27,8 @@ from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
 from memsvc.notes import disk
 from memsvc.notes.paths import resolve_note
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.erasing import SCRUB, scrub_again
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.undo.erasing import SCRUB, scrub_again
 
 __all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"]
 

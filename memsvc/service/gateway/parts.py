@@ -17,7 +17,7 @@ from memsvc.ledger import registry
 from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.vocabulary import VaultName
-from memsvc.service.gateway.folders import OwnChanges
+from memsvc.service.gateway.files.folders import OwnChanges
 from memsvc.service.home import Home
 
 __all__ = ["First", "Parts", "root_of"]

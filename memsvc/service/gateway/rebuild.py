@@ -15,9 +15,9 @@ from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.vocabulary import Action, Outcome, VaultName
+from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_vectors
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.scan import Progress
 
 __all__ = ["embed_missing", "fill", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
 

@@ -21,8 +21,10 @@ from memsvc.notes import slugs
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
-from memsvc.service.gateway import checks, drafts, limits, restated
-from memsvc.service.gateway.holding import REVIEW, Hold, hold_of, queue
+from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.files.layout import folder_of
+from memsvc.service.gateway.files.scan import Scanner
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
@@ -30,10 +32,9 @@ from memsvc.service.gateway.indexing import (
     is_editable,
     vectors_for,
 )
-from memsvc.service.gateway.layout import folder_of
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.review.holding import REVIEW, Hold, hold_of, queue
 
 __all__ = ["Replaced", "commit_superseded", "create", "free_path", "save", "supersede"]
 

@@ -19,10 +19,10 @@ from memsvc.model.vocabulary import Action, Outcome, Role
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.scan import Scanner
 from memsvc.service.gateway.wordings import Wording, earlier_wordings
 
 __all__ = ["Current", "current", "make_tombstones", "withdraw", "wordings_of"]

@@ -17,9 +17,9 @@ from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
 from memsvc.scope.vault_policy import VaultPolicy, changed_settings
-from memsvc.service.gateway.erasing import SCRUB
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.undo.erasing import SCRUB
 
 __all__ = ["accept_loss", "add_vault", "remove_vault", "set_policy"]
 

@@ -204,3 +204,33 @@ def test_a_large_change_is_taken_in_as_well(
         check(connection, NOW)
     assert len(place.seen()) == 6
     place.database.close()
+
+
+def test_a_set_at_an_instant_and_one_without_are_not_mixed_up(place: Place) -> None:
+    place.put("A", "text", valid_to=TIMES[1])
+    place.put("B", "text")
+    for _ in range(2):
+        assert place.seen(now="") == [("A", 1), ("B", 1)]
+        assert place.seen() == [("B", 1)]
+
+
+def test_a_replaced_note_follows_its_successor_when_that_changes_or_goes(place: Place) -> None:
+    later = "2027-01-01T00:00:00.000000Z"
+    for old, new in (("A", "B"), ("C", "D")):
+        place.put(old, "text", status=Status.SUPERSEDED, superseded_by=new, end_mode="superseded")
+        place.put(new, "text", valid_from=later)
+    assert place.seen() == [("A", 1), ("C", 1)], "they stand until their successors hold"
+    with place.database.write() as connection:
+        writer.update_state(connection, "B", 1, valid_from=TIMES[0])
+    assert place.seen() == [("B", 1), ("C", 1)]
+    with place.database.write() as connection:
+        writer.remove_note(connection, "D")
+    assert place.seen() == [("B", 1)]
+
+
+def test_what_arrives_without_the_tags_asked_for_stays_out(place: Place) -> None:
+    place.put("A", "text", tags=("x",))
+    assert place.seen(tags=("x",)) == [("A", 1)]
+    place.put("B", "text", tags=("y",))
+    place.put("C", "text", tags=("x/z",))
+    assert place.seen(tags=("x",)) == [("A", 1), ("C", 1)]

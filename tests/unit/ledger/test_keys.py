@@ -77,3 +77,21 @@ def test_a_ring_without_a_needed_key_is_refused(tmp_path: Path) -> None:
     file.write_text('{"keys": []}')
     with pytest.raises(Misconfigured, match="no key"):
         RingFile(file, frozenset)()
+
+
+def test_a_ring_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "tombstone.keys"
+    file.mkdir()
+    with pytest.raises(Misconfigured, match="cannot be read"):
+        KeyRing.open(file, create=True)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"keys": 7}', '{"keys": [{}]}', "\x00\xff"])
+def test_a_ring_that_is_no_ring_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "tombstone.keys"
+    file.write_text(text)
+    with pytest.raises(Misconfigured):
+        KeyRing.open(file, create=True)
+    assert file.read_text() == text
+    file.unlink()
+    assert len(KeyRing.open(file, create=True).ids) == 1

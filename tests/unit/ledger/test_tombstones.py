@@ -49,8 +49,8 @@ def blocked(connection: Connection, scope: Scope, *digests: str) -> list[str]:
 
 @pytest.mark.guarantee("C2")
 def test_a_tombstone_blocks_its_digest_in_its_scope_only(connection: Connection) -> None:
-    writer.add_tombstones(connection, [stone("T2", "b"), stone("T1", "a")])
-    assert blocked(connection, HERE, "a") == ["T1"]
+    writer.add_tombstones(connection, [stone("T2", "a"), stone("T1", "b")])
+    assert blocked(connection, HERE, "a") == ["T2"]
     assert blocked(connection, HERE, "a", "b", "c") == ["T1", "T2"]
     assert blocked(connection, HERE, "c") == blocked(connection, HERE) == []
     for scope in NEIGHBOURS:
@@ -70,6 +70,8 @@ def test_a_lifted_tombstone_blocks_no_more_and_stays_on_record(connection: Conne
     lift(connection, "T1")
     assert blocked(connection, HERE, "a", "b") == ["T2"]
     assert tombstones.standing_ids(connection, HERE) == {"T2"}
+    assert [one.tombstone_id for one in tombstones.tombstones_of(connection, "N1")] == ["T2"]
+    assert tombstones.tombstones_of(connection, "N2") == []
     assert tombstones.tombstone_keys(connection) == {"k2"}
     lift(connection, "T2")
     assert blocked(connection, HERE, "a", "b") == []

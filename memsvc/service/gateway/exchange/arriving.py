@@ -23,9 +23,10 @@ from memsvc.notes.paths import is_note_path, resolve_note
 from memsvc.notes.private import without_private
 from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
-from memsvc.service.gateway import checks, drafts, restated
+from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway.files.layout import folder_of, project_of
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import Vectors, vectors_for
-from memsvc.service.gateway.layout import folder_of, project_of
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["Prepared", "born", "content_for", "identity", "legal_path", "prepare", "stated_by"]

@@ -23,7 +23,8 @@ from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.correct import Current, current
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.holding import REVIEW, Hold, queue
+from memsvc.service.gateway.files.relink import relink
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import (
     HIDDEN_ENDS,
     Vectors,
@@ -34,8 +35,7 @@ from memsvc.service.gateway.indexing import (
 )
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import First, Parts
-from memsvc.service.gateway.relink import relink
-from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.review.holding import REVIEW, Hold, queue
 
 __all__ = ["bring_back", "restore"]
 

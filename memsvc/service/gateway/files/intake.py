@@ -23,7 +23,9 @@ from memsvc.model.vocabulary import (
     VaultName,
 )
 from memsvc.notes.document import Document
-from memsvc.service.gateway import checks, drafts, holding, restated
+from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway.files.layout import project_after_move, project_of
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     HIDDEN_ENDS,
     Vectors,
@@ -31,8 +33,8 @@ from memsvc.service.gateway.indexing import (
     index_version,
     resolve,
 )
-from memsvc.service.gateway.layout import project_after_move, project_of
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.review import holding
 
 __all__ = ["Arrival", "file_caller", "remove_note", "take"]
 

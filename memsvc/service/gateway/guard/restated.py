@@ -21,10 +21,10 @@ from memsvc.ledger.records import TombstoneRecord, VersionRecord
 from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import ReviewKind, Status
 from memsvc.service.gateway.checks import Statement
-from memsvc.service.gateway.holding import Hold
+from memsvc.service.gateway.guard.meaning import differing, replaced, saying
 from memsvc.service.gateway.indexing import document_of
-from memsvc.service.gateway.meaning import differing, replaced, saying
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.review.holding import Hold
 
 __all__ = ["Suspicion", "held", "likely", "remember", "remember_all"]
 

@@ -15,11 +15,12 @@ from memsvc.model.replies import Json
 from memsvc.model.vocabulary import ReviewKind, Status
 from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
-from memsvc.service.gateway import checks, restated
-from memsvc.service.gateway.arriving import Prepared
-from memsvc.service.gateway.holding import Hold, hold_of
+from memsvc.service.gateway import checks
+from memsvc.service.gateway.exchange.arriving import Prepared
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import document_of, is_editable
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.review.holding import Hold, hold_of
 
 __all__ = ["Judge", "Verdict"]
 

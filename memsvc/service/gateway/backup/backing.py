@@ -18,9 +18,9 @@ from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import Action, Outcome
 from memsvc.service.anchoring import signed
+from memsvc.service.gateway.files.scan import Progress, Scanner
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.scan import Progress, Scanner
 
 __all__ = ["Backing", "Still", "check_ledger", "keys_needed"]
 

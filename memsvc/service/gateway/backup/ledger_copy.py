@@ -6,7 +6,7 @@ from memsvc.database import Database
 from memsvc.errors import StorageFailed
 from memsvc.index import schema
 from memsvc.ledger.chain import Verdict
-from memsvc.service.gateway.backing import check_ledger
+from memsvc.service.gateway.backup.backing import check_ledger
 
 __all__ = ["slim"]
 

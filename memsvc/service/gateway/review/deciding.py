@@ -23,7 +23,13 @@ from memsvc.model.vocabulary import (
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
-from memsvc.service.gateway.cases import (
+from memsvc.service.gateway.correct import change_of
+from memsvc.service.gateway.files.scan import Scanner
+from memsvc.service.gateway.forget import what_is_rejected
+from memsvc.service.gateway.indexing import document_of
+from memsvc.service.gateway.operations import settle
+from memsvc.service.gateway.parts import Parts, root_of
+from memsvc.service.gateway.review.cases import (
     Case,
     approval_of,
     as_own_note,
@@ -32,14 +38,8 @@ from memsvc.service.gateway.cases import (
     paths_of,
     restoration_of,
 )
-from memsvc.service.gateway.correct import change_of
-from memsvc.service.gateway.forget import what_is_rejected
-from memsvc.service.gateway.indexing import document_of
-from memsvc.service.gateway.operations import settle
-from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.purge_request import decide_purge
-from memsvc.service.gateway.scan import Scanner
-from memsvc.service.gateway.turning import Item, Turn
+from memsvc.service.gateway.review.purge_request import decide_purge
+from memsvc.service.gateway.review.turning import Item, Turn
 
 __all__ = ["APPROVING", "decide"]
 

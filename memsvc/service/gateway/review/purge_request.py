@@ -17,14 +17,14 @@ from memsvc.model.vocabulary import Action, Disposition, ForgetMode, Outcome
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.derived import derived_from
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.purge import purge
-from memsvc.service.gateway.restore import bring_back
-from memsvc.service.gateway.scan import Scanner
+from memsvc.service.gateway.review.turning import Item
 from memsvc.service.gateway.standing import Current
-from memsvc.service.gateway.turning import Item
+from memsvc.service.gateway.undo.derived import derived_from
+from memsvc.service.gateway.undo.purge import purge
+from memsvc.service.gateway.undo.restore import bring_back
 
 __all__ = ["PurgeDecision", "decide_purge"]
 

@@ -15,9 +15,9 @@ from memsvc.ledger.chain import Verdict
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.vocabulary import Status, VaultName
 from memsvc.notes.paths import resolve_note
+from memsvc.service.gateway.backup.ledger_copy import slim
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.ledger_copy import slim
-from memsvc.service.gateway.scan import Progress
+from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.home import Home
 
 __all__ = ["NotRestored", "catch_up", "later_ledger", "why_gone"]

@@ -22,11 +22,11 @@ from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKind, Status
 from memsvc.notes import disk
-from memsvc.service.gateway.catching_up import NotRestored, why_gone
+from memsvc.service.gateway.backup.catching_up import NotRestored, why_gone
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.files.scan import Progress, Scanner
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.scan import Progress, Scanner
 
 __all__ = ["Lost", "Merging", "inside"]
 

@@ -28,13 +28,13 @@ from memsvc.notes.walk import Walked, walk
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.files.intake import Arrival, remove_note, take
+from memsvc.service.gateway.files.layout import project_of
+from memsvc.service.gateway.files.relink import relink
+from memsvc.service.gateway.guard.restated import Suspicion, likely
 from memsvc.service.gateway.indexing import vectors_for
-from memsvc.service.gateway.intake import Arrival, remove_note, take
-from memsvc.service.gateway.layout import project_of
 from memsvc.service.gateway.operations import remembered, settle
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.relink import relink
-from memsvc.service.gateway.restated import Suspicion, likely
 
 __all__ = ["Progress", "ScanReport", "Scanner"]
 

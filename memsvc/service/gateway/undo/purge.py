@@ -18,12 +18,12 @@ from memsvc.model.requests import ForgetRequest
 from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, Status
 from memsvc.service import access
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.copies import Copies, find_copies, history_keeps, telling_lines
 from memsvc.service.gateway.correct import Current, make_tombstones
-from memsvc.service.gateway.erasing import SCRUB, scrub
 from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import First, Parts
+from memsvc.service.gateway.undo.copies import Copies, find_copies, history_keeps, telling_lines
+from memsvc.service.gateway.undo.erasing import SCRUB, scrub
 
 __all__ = ["may_purge", "purge"]
 

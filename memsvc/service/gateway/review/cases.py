@@ -18,8 +18,8 @@ from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import Change
 from memsvc.service.gateway.indexing import document_of, is_editable
+from memsvc.service.gateway.review.turning import Item, Turn
 from memsvc.service.gateway.save import free_path
-from memsvc.service.gateway.turning import Item, Turn
 
 __all__ = [
     "Case",

@@ -20,11 +20,11 @@ from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import Change, commit_rewrite, prepare_rewrite
+from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.forget import trash_name
 from memsvc.service.gateway.indexing import document_of, index_version
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.relink import relink
 from memsvc.service.gateway.save import commit_superseded, supersede
 from memsvc.service.gateway.standing import Current, make_tombstones
 

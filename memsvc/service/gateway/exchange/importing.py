@@ -22,17 +22,18 @@ from memsvc.model.exchange import Imported, ImportOutcome, ImportRecord, Outline
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
 from memsvc.scope.proof import WriteScope
-from memsvc.service.gateway import arriving, checks, drafts, limits
-from memsvc.service.gateway.arriving import Prepared
-from memsvc.service.gateway.holding import REVIEW, Hold, queue
+from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.exchange import arriving
+from memsvc.service.gateway.exchange.arriving import Prepared
+from memsvc.service.gateway.exchange.judging import Judge, Verdict
+from memsvc.service.gateway.files.layout import folder_of
+from memsvc.service.gateway.files.relink import resolve_waiting
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import index_version
-from memsvc.service.gateway.judging import Judge, Verdict
-from memsvc.service.gateway.layout import folder_of
 from memsvc.service.gateway.operations import Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.relink import resolve_waiting
+from memsvc.service.gateway.review.holding import REVIEW, Hold, queue
 from memsvc.service.gateway.save import Replaced, commit_superseded, supersede
-from memsvc.service.gateway.scan import Scanner
 
 __all__ = ["ImportRun"]
 

@@ -1,0 +1,1 @@
+"""Backups: taken while agents write, and brought back through the gateway."""

@@ -1,0 +1,1 @@
+"""Foreign records, each a write of its own."""

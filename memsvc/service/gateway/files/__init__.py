@@ -1,0 +1,1 @@
+"""What people do to the files of a vault, found and taken in."""

@@ -1,0 +1,1 @@
+"""Whether a text says again, in other words, what was rejected."""

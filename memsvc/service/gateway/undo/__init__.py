@@ -1,0 +1,1 @@
+"""Bringing back, lifting and destroying: for a person who confirms."""
