@@ -161,10 +161,14 @@ def _notes(
         version = registry.find_version(connection, note_id, note.version) if note else None
         if note is None or version is None or not version.content:
             continue  # nothing of it is on record any more
-        if note.scope != only or only not in scope or version.scope != only:
+        if note.scope != only or only not in scope:
             raise StorageFailed("a note of another scope was about to be exported; nothing was")
         versions = registry.versions_of(connection, note_id) if history else []
-        own = [one for one in versions if one.scope == only and one.content]
+        own = [  # what a moved note said elsewhere stays there; its present text came along
+            one
+            for one in versions
+            if one.content and (one.scope == only or one.version == version.version)
+        ]
         successor = after.get(note_id, "")
         yield _exported(
             note,

@@ -474,3 +474,27 @@ def test_sources_inside_a_vault_and_targets_around_it_are_refused(
         with pytest.raises(InvalidInput):
             export(world, target)
     assert len(world.ids("heron release")) == 1
+
+
+@pytest.mark.guarantee("S1")
+def test_a_note_that_was_moved_here_leaves_with_its_text_and_without_what_it_said_elsewhere(
+    world: World, tmp_path: Path
+) -> None:
+    world.write("osprey/host.md", "The staging host is called marsh.\n")
+    assert len(world.ids("staging host", by=agent("osprey"))) == 1
+    world.write("osprey/host.md", "The staging host is called fen.\n")
+    assert len(world.ids("staging host fen", by=agent("osprey"))) == 1
+    place = world.file("heron/host.md")
+    place.parent.mkdir(exist_ok=True)
+    world.file("osprey/host.md").rename(place)
+    assert len(world.ids("staging host fen")) == 1
+    export(world, tmp_path / "out.json", history=True)
+    (note,) = [one for one in lines(tmp_path / "out.json") if "body" in one]
+    assert note["body"] == "The staging host is called fen.\n"
+    versions = note["versions"]
+    assert isinstance(versions, list)
+    assert [one["version"] for one in versions if isinstance(one, dict)] == [2]
+    assert "marsh" not in (tmp_path / "out.json").read_text("utf-8")
+    world.save("Other", "The osprey dives.", by=agent("osprey"))
+    export(world, tmp_path / "there.json", by=human("osprey"), history=True)
+    assert "fen" not in (tmp_path / "there.json").read_text("utf-8")

@@ -71,7 +71,7 @@ def test_only_a_person_sets_a_policy(world: World) -> None:
         world.service.vault_policy(agent(), "personal")
     asked = AuditRequest(action="config", outcome="refused")
     refused = world.service.audit_list(human(), asked).events
-    assert [event.reason for event in refused] == ["not_found", "denied"]
+    assert [event.reason for event in refused] == ["denied", "not_found", "denied"]
     assert set_policy(world, "review=all")["review"] == "all"
 
 
