@@ -113,7 +113,10 @@ class Scanner:
         self._settle(vault)
         seen = self._seen[name]
         if not force and self._fresh(seen, root):
-            return ScanReport(files=len(seen.walked), waiting=len(seen.waiting), skipped=True)
+            taken = self._look_again(vault, root, seen)
+            if self._fresh(seen, root):
+                files, waiting = len(seen.walked), len(seen.waiting)
+                return ScanReport(files=files, taken=taken, waiting=waiting, skipped=True)
         begun, used = time.monotonic(), time.thread_time()
         walked = self._walk(vault, root)
         seen.at = time.monotonic()
@@ -189,7 +192,7 @@ class Scanner:
 
     def _fresh(self, seen: _Seen, root: Path) -> bool:
         """Whether the last walk is recent enough, and only we added to a folder or took from it."""
-        if not seen.settled or seen.recheck or seen.cheap:
+        if not seen.settled or seen.cheap:
             return False
         if time.monotonic() - seen.at > seen.cost * DUTY:
             return False
@@ -205,6 +208,15 @@ class Scanner:
             return False
         seen.folders = folders
         return True
+
+    def _look_again(self, vault: VaultRecord, root: Path, seen: _Seen) -> int:
+        """Read the few files that could have changed without a trace; how many had."""
+        paths, seen.recheck = sorted(seen.recheck), set()
+        if not paths:
+            return 0
+        with self._parts.locked(vault.name):
+            settle(self._parts, vault)
+            return self.refresh_locked(vault, root, paths)
 
     def _walk(self, vault: VaultRecord, root: Path) -> Walked:
         try:
