@@ -155,6 +155,30 @@ def test_a_text_that_looks_like_two_is_read_as_both() -> None:
     assert normal_form(other_reading("Port ӏist ΤΕΝ")) == "port list ten"
     assert normal_form("Port ӏist") == "port iist"
     assert other_reading("ΤΕΝ") == other_reading("list ten") == other_reading("ünten ΑΘ") == ""
+    assert [other_reading(f"{one} ӏ") for one in "azAZ"] == ["a l", "z l", "A l", "Z l"]
+    assert other_reading("B ΗΝ") == "B HN"
+
+
+def test_signs_alone_are_a_value_without_their_width_and_what_stands_beside_a_picture() -> None:
+    assert normal_form("！？") == normal_form("!?") == "!?"
+    assert normal_form("🎉!") == normal_form("🎉") != normal_form("🚀!")
+    assert normal_form("...") not in ("", normal_form("!!!"))
+
+
+def test_a_digit_in_a_word_is_a_letter_only_among_three() -> None:
+    assert normal_form("f1ag") == "flag"
+    assert normal_form("a1b") == "a1b"
+
+
+def test_compatibility_forms_and_marks_become_what_a_reader_sees() -> None:
+    assert normal_form("20 ℃") == normal_form("20 °C")
+    assert normal_form("か\u3099") == "が"
+    assert normal_form("ab\u093c c") == "ab c"
+    assert normal_form("क\u093c") != normal_form("क")
+
+
+def test_signs_around_a_statement_are_no_part_of_it() -> None:
+    assert normal_form("→ = heron & owl + →") == normal_form("heron & owl") == "heron & owl"
 
 
 WORDS = """
