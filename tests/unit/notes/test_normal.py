@@ -175,6 +175,15 @@ def test_compatibility_forms_and_marks_become_what_a_reader_sees() -> None:
     assert normal_form("か\u3099") == "が"
     assert normal_form("ab\u093c c") == "ab c"
     assert normal_form("क\u093c") != normal_form("क")
+    for ignored in "\ufe00\ufe0f\u180b\u180f\ufff0\ufffb\U000e0000\U000e0fff\u2065":
+        assert normal_form(f"her{ignored}on") == "heron"
+        assert normal_form(f"字{ignored}字") == "字字"
+    assert normal_form("🇦🇿 🇿🇦") == "az za"
+    assert normal_form("3—5") != normal_form("3-5") == normal_form("3–5")
+    assert [normal_form(f"{one}Ν") for one in "azAZ"] == ["an", "zn", "an", "zn"]
+    assert normal_form("Ν") == normal_form("ν") != "n"
+    assert [normal_form(one) for one in ("2ƽo", "ƽ", "ƽƽ", "2ƽb")] == ["250", "5", "ss", "2sb"]
+    assert fold("✗") == ""
 
 
 def test_signs_around_a_statement_are_no_part_of_it() -> None:
