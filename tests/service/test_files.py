@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.errors import VaultOffline
+from memsvc.errors import Denied, VaultOffline
 from memsvc.model.requests import HistoryRequest, ReadRequest
 from memsvc.notes.walk import Walked, walk
 from memsvc.service.gateway.files import scan
@@ -285,6 +285,10 @@ def test_a_loss_is_believed_when_the_person_accepts_it(world: World) -> None:
     for number in range(6):
         world.save(f"Note {number}", f"Statement number {number} is here.")
     shutil.rmtree(world.vault / "heron")
+    with pytest.raises(VaultOffline):
+        world.ask("statement number")
+    with pytest.raises(Denied):
+        world.service.vault_accept(agent(), "personal")
     with pytest.raises(VaultOffline):
         world.ask("statement number")
     assert world.service.vault_accept(human(), "personal")["removed"] == 6
