@@ -7,6 +7,7 @@ nothing that was stored can pass for memsvc's own words. All text stays under `M
 from collections.abc import Callable, Iterable, Sequence
 
 from memsvc.errors import MemsvcError, StaleVersion
+from memsvc.interfaces.amounts import counted
 from memsvc.interfaces.fence import error_line, fence, one_line, quoted
 from memsvc.model.replies import (
     CorrectReply,
@@ -90,7 +91,7 @@ def render_correct(reply: CorrectReply) -> str:
     if reply.valid_from:
         lines.append(f"valid from: {_when(reply.valid_from)}")
     if reply.tombstones:
-        lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
+        lines.append(f"rejected for good here: {counted(reply.tombstones, 'statement')}")
     lines += _others("other notes that still state the old text:", reply.also_stated_in)
     return _bounded([*lines, *_notice(reply.notice)])
 
@@ -107,9 +108,9 @@ def render_forget(reply: ForgetReply) -> str:
     if reply.trash:
         lines.append(f"the file is now: {quoted(reply.trash)}")
     if reply.tombstones:
-        lines.append(f"rejected for good here: {_counted(reply.tombstones, 'statement')}")
+        lines.append(f"rejected for good here: {counted(reply.tombstones, 'statement')}")
     if reply.erased:
-        lines.append(f"removed for good: {_counted(reply.erased, 'file')}")
+        lines.append(f"removed for good: {counted(reply.erased, 'file')}")
     if reply.also_purged:
         lines.append(f"purged too, as proposed for it: {', '.join(reply.also_purged)}")
     lines += _others("other notes that state the same:", reply.also_stated_in)
@@ -130,7 +131,7 @@ def render_restore(reply: RestoreReply) -> str:
     }.get(reply.outcome, f"{reply.outcome}.")
     lines = [head, *_place(reply.id, reply.version, reply.scope, reply.path, reply.event)]
     if reply.lifted:
-        lines.append(f"no longer rejected: {_counted(reply.lifted, 'statement')}")
+        lines.append(f"no longer rejected: {counted(reply.lifted, 'statement')}")
     return _bounded([*lines, *_notice(reply.notice)])
 
 
@@ -228,7 +229,7 @@ def render_scopes(reply: ScopesReply) -> str:
         f"vault folder: {reply.vault_path}",
         f"home: {reply.home}",
         f"policy: {', '.join(f'{name}={value}' for name, value in reply.policy.items())}",
-        f"state: {reply.state}; {_counted(reply.notes, 'note')}",
+        f"state: {reply.state}; {counted(reply.notes, 'note')}",
         f"index: {', '.join(f'{name}={value}' for name, value in reply.index.items())}",
         *([_fenced([f"problem: {one}" for one in reply.problems])] if reply.problems else []),
     ]
@@ -335,10 +336,6 @@ def _listed(items: Iterable[str]) -> str:
     listed = list(items)
     more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
     return (", ".join(listed[:20]) or "nothing") + more
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _bounded(lines: Sequence[str]) -> str:

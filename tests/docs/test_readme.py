@@ -27,7 +27,7 @@ def test_the_first_line_installs_and_runs_the_demo_and_the_last_one_the_tests() 
     assert "pip install" in BLOCKS[0]
     assert BLOCKS[0].rstrip().endswith("memsvc demo")
     assert "pip install" in BLOCKS[-1]
-    assert BLOCKS[-1].rstrip().endswith("-m pytest")
+    assert BLOCKS[-1].rstrip().endswith("-m pytest -n auto")
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_an_import_asks_for_a_persons_word_and_tells_what_it_did(
     assert "bed 7" not in shell.run("recall", "Heron 1 reed").stdout
     done = shell.run("import", str(folder), "--yes")
     assert done.returncode == 1
-    assert done.stderr == "memsvc: 1 records were not imported\n"
+    assert done.stderr == "memsvc: not imported: 1 record\n"
     assert "2 created, 1 refused" in done.stdout
     assert "refused   secret.md: the text holds a secret (rule: " in done.stdout
     assert "ghp_" not in done.stdout

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from memsvc.database import Database
-from memsvc.errors import Denied, NotFound
+from memsvc.errors import Denied, InvalidInput, NotFound
 from memsvc.model.identity import Principal, Scope
 from memsvc.model.vocabulary import SHARED, PrincipalKind, ProjectSlug, Role, VaultName
 from memsvc.scope.policy import NOWHERE
@@ -140,3 +140,17 @@ def test_a_person_judges_in_any_scope_that_there_is_and_nobody_else_does(
             access.judges(connection, human(), scope)
         with pytest.raises(NotFound):
             access.around(connection, human(), scope)
+
+
+@pytest.mark.parametrize("folder", [".obsidian", " /.hidden/notes/ ", "", "/", "a/../b", "a\\b"])
+def test_only_a_folder_of_notes_inside_the_vault_is_mapped_to_a_project(
+    world: World, tmp_path: Path, folder: str
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    with pytest.raises(InvalidInput) as caught:
+        world.service.vault_add(human(), "team", str(notes), {folder: "heron"})
+    assert caught.value.data["argument"] == "map"
+    world.service.vault_add(human(), "team", str(notes), {" /Clients/Heron/ ": "heron"})
+    (team,) = [one for one in world.service.vault_list() if one["name"] == "team"]
+    assert team["projects"] == {"Clients/Heron": "heron"}

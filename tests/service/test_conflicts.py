@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from memsvc.errors import InvalidInput, RejectedClaim
+from memsvc.ledger import writer as ledger
 from memsvc.model.replies import SaveReply
-from memsvc.model.requests import DecisionRequest
-from memsvc.model.vocabulary import Disposition
+from memsvc.model.requests import DecisionRequest, ReadRequest
+from memsvc.model.vocabulary import Disposition, NoteId, VaultName
+from memsvc.service.gateway.drafts import sha
 from tests.service.interrupted import cut_off
 from tests.service.world import World, human
 
@@ -15,6 +17,7 @@ BASE = "The staging host is marsh.\n\nIt runs in hall 1.\n\nAlice looks after it
 OURS = BASE.replace("marsh", "osprey")
 THEIRS = BASE.replace("Alice", "Bob")
 CLASH = BASE.replace("marsh", "falcon")
+TEA = "The tea is served at four.\n"
 
 
 def clash(world: World, ours: str, theirs: str) -> SaveReply:
@@ -114,3 +117,83 @@ def test_a_text_of_ones_own_ends_a_conflict(world: World) -> None:
     decide(world, "replace", body="The staging host is heron.")
     (text,) = texts(world)
     assert "heron" in text
+
+
+def forgotten(world: World, theirs: str) -> SaveReply:
+    """A note that was forgotten, and whose file a person edited before it went to the trash."""
+    note = world.save("Staging host", BASE)
+    before = world.file(note.path).read_bytes()
+    world.forget(note.id)
+    with world.service._database.write() as connection:
+        ledger.add_operation(
+            connection,
+            vault=VaultName("personal"),
+            kind="trash",
+            path=note.path,
+            target=f".trash/{note.path}x",
+            note_id=NoteId(note.id),
+            version=1,
+            before_hash=sha(before),
+            after_hash=sha(before),
+            event_seq=1,
+            at=world.service._clock.now(),
+        )
+    if theirs:
+        world.file(note.path).write_bytes(before.replace(BASE.encode(), theirs.encode()))
+    world.restart()
+    return note
+
+
+@pytest.mark.parametrize(("how", "rejected"), [("keep-old", False), ("reject-both", True)])
+def test_a_forgotten_note_that_was_edited_meanwhile_is_forgotten_after_all(
+    world: World, how: str, *, rejected: bool
+) -> None:
+    note = forgotten(world, TEA)
+    assert world.ids("tea served") == [note.id]
+    with pytest.raises(InvalidInput):
+        decide(world, "keep-both")
+    decide(world, how)
+    assert world.ids("tea served") == []
+    assert not world.file(note.path).exists()
+    assert world.service.reviews(human()) == []
+    if rejected:
+        with pytest.raises(RejectedClaim):
+            world.save("Tea", TEA)
+    else:
+        assert world.save("Tea", TEA).outcome == "created"
+
+
+def test_a_forgotten_note_whose_edit_is_kept_stands(world: World) -> None:
+    note = forgotten(world, TEA)
+    decide(world, "keep-new")
+    assert world.ids("tea served") == [note.id]
+    assert world.service.reviews(human()) == []
+
+
+def test_a_forgotten_file_that_was_removed_meanwhile_is_no_conflict(world: World) -> None:
+    note = forgotten(world, "")
+    assert world.ids("staging host") == []
+    assert not world.file(note.path).exists()
+    assert world.service.reviews(human()) == []
+
+
+def test_what_a_text_was_amended_from_is_not_rejected_with_the_changes_of_it(world: World) -> None:
+    first = world.save("Staging host", BASE.replace("marsh", "lark"))
+    note = world.correct(first, BASE, "amend")
+    cut_off(world, note.id, "Staging host", OURS)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace(BASE, OURS.replace("Alice", "Bob")))
+    decide(world, "reject-both")
+    (text,) = texts(world)
+    assert "marsh" in text
+    with pytest.raises(RejectedClaim):
+        world.save("Host", "The staging host is osprey.")
+    assert world.save("Host", "The staging host is lark.").outcome == "created"
+
+
+def test_a_text_that_is_put_back_says_which_version_it_is_now(world: World) -> None:
+    note = clash(world, OURS, CLASH)
+    decide(world, "keep-old")
+    version = world.service.read(human(), ReadRequest(id=note.id)).version
+    assert version > 2
+    assert f"\nversion: {version}\n" in world.file(note.path).read_text()

@@ -215,3 +215,18 @@ def test_a_correction_leaves_the_keys_that_it_does_not_mean(world: World) -> Non
     assert "The host is fen." in after
     assert "created: 2020-01-01T00:00:00Z\n" in after
     assert "kind: decision\n" in after
+
+
+def test_a_hand_written_file_gets_its_identity_when_it_is_first_corrected(world: World) -> None:
+    path = world.write("heron/port.md", "---\ntype: decision\n---\nThe deploy port is 6544.\n")
+    (hit,) = world.hits("deploy port")
+    request = CorrectRequest(
+        id=hit.id, version=1, mode=CorrectMode.WRONG, body="The deploy port is 5433."
+    )
+    assert "id:" not in path.read_text()
+    world.service.correct(agent(), request)
+    head = dict(re.findall(r"^(\w+): (.*)$", path.read_text(), re.MULTILINE))
+    assert (head["id"], head["kind"], head["project"]) == (hit.id, hit.kind, "heron")
+    moved = world.file("heron/elsewhere.md")
+    path.rename(moved)
+    assert world.ids("deploy port") == [hit.id]

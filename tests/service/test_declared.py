@@ -3,7 +3,7 @@
 import pytest
 
 from memsvc.model.requests import ReadRequest
-from tests.service.world import World, agent
+from tests.service.world import World, agent, human
 
 OLD = "The heron deadline is 3 March, said the office."
 NEW = "The heron deadline is 12 March, said the office."
@@ -86,3 +86,33 @@ def test_a_replaced_note_that_ended_before_keeps_its_end(world: World) -> None:
     found = {hit.title: hit.valid_to for hit in world.hits("heron deadline", history=True)}
     assert found["early"].startswith("2026-02-01")
     assert found["late"].startswith("2026-03-01")
+
+
+@pytest.mark.parametrize(
+    ("link", "path", "title"),
+    [("CI/CD", "heron/pipeline.md", "CI/CD"), ("deep/down", "heron/deep/down.md", "The cellar")],
+)
+def test_a_link_with_a_slash_finds_its_note_when_that_arrives(
+    world: World, link: str, path: str, title: str
+) -> None:
+    plan = world.save("Plan", f"As [[{link}]] has it, we go on.")
+    world.write("heron/other.md", "# Other\n\nThe harbour opens at six.\n")
+    (other,) = world.ids("harbour opens")
+    world.write(path, f"# {title}\n\nThe pump runs at night.\n")
+    (hit,) = world.hits("pump night")
+    assert [one.id for one in world.service.read(agent(), _read(hit.id)).links_in] == [plan.id]
+    assert world.service.read(agent(), _read(other)).links_in == []
+
+
+def test_a_waiting_file_has_no_successor_until_it_was_replaced(world: World) -> None:
+    world.write("heron/gone.md", f'---\nsuperseded_by: "[[new]]"\n---\n# Gone\n\n{OLD}\n')
+    assert world.ids("heron deadline") == []
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    world.write("heron/old.md", f'---\nsuperseded_by: "[[new]]"\n---\n# Old\n\n{OLD} Yes.\n')
+    assert world.ids("heron deadline") == []
+    world.write("heron/new.md", f"# New\n\n{NEW}\n")
+    assert world.ids("heron deadline") == []
+    found = {str(one["title"]): str(one["note_id"]) for one in world.service.reviews(human())}
+    assert world.service.read(human(), _read(found["Old"])).superseded_by == ""
+    (gone,) = [hit for hit in world.hits("heron deadline", history=True) if hit.title == "Gone"]
+    assert world.service.read(agent(), _read(gone.id)).superseded_by == found["New"]

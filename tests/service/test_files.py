@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.errors import VaultOffline
+from memsvc.errors import Denied, VaultOffline
 from memsvc.model.requests import HistoryRequest, ReadRequest
 from memsvc.notes.walk import Walked, walk
 from memsvc.service.gateway.files import scan
@@ -48,6 +48,34 @@ def test_a_moved_file_keeps_its_id_and_takes_its_new_project(world: World) -> No
     assert world.ids("tea served", by=agent("osprey")) == [plain]
     assert world.ids("staging host tea served") == []
     assert ("file_move", "done", "human:file") in actions(world, "osprey")
+
+
+def test_a_copy_of_a_file_that_was_moved_is_a_note_of_its_own(world: World) -> None:
+    path = world.write("heron/plain.md", "The tea is served at four.\n")
+    (plain,) = world.ids("tea served")
+    path.rename(world.file("heron/moved.md"))
+    assert world.ids("tea served") == [plain]
+    world.write("heron/copy.md", world.file("heron/moved.md").read_bytes())
+    world.restart()
+    (hit,) = world.hits("tea served")
+    assert len({hit.id, *hit.same_as}) == 2
+    assert world.service.read(agent(), ReadRequest(id=plain)).path == "heron/moved.md"
+
+
+def test_a_file_moved_and_edited_at_once_keeps_its_earlier_text_in_history(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    world.ids("staging host")
+    path = world.file(note.path)
+    path.write_text(path.read_text("utf-8").replace("marsh", "fen"), "utf-8")
+    path.rename(world.file("heron/moved.md"))
+
+    def found() -> dict[int, bool]:
+        return {hit.version: hit.current for hit in world.hits("staging host", history=True)}
+
+    assert world.ids("staging host") == [note.id]
+    assert found() == {1: False, 2: True}
+    world.service.reindex(human())
+    assert found() == {1: False, 2: True}
 
 
 def test_a_deleted_file_is_one_audited_removal_and_may_come_back(world: World) -> None:
@@ -200,8 +228,16 @@ def test_an_emptied_vault_goes_offline_and_nothing_is_removed(world: World) -> N
         if one.action == "config" and one.outcome == "failed"
     ]
     assert len(alerts) == 1
+    assert told(world, "vault online again") == 0
     aside.rename(world.vault / "heron")
-    assert world.ids("statement number 3")[0] == notes[3].id
+    for _ in range(2):
+        assert world.ids("statement number 3")[0] == notes[3].id
+    assert told(world, "vault online again") == 1
+
+
+def told(world: World, reason: str) -> int:
+    """How many events give this reason."""
+    return sum(one.reason == reason for one in world.service.audit_list(human()).events)
 
 
 def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
@@ -218,10 +254,41 @@ def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
     assert world.ids("staging host") == [note.id]
 
 
+def test_a_folder_that_goes_while_it_is_looked_at_loses_no_note(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = [world.save(f"Note {n}", f"Statement number {n} is here.") for n in range(3)]
+    assert len(world.ids("statement number")) == 3
+    aside, first = world.root / "aside", world.file(notes[0].path)
+    text = first.read_bytes()
+    first.unlink()  # as a folder does that is being taken away
+
+    def last(root: Path) -> Walked:
+        found = walk(root)
+        world.vault.rename(aside)
+        return found
+
+    monkeypatch.setattr(scan, "walk", last)
+    with pytest.raises(VaultOffline):
+        world.ask("statement number")
+    monkeypatch.undo()
+    aside.rename(world.vault)
+    first.write_bytes(text)
+    assert set(world.ids("statement number")) == {note.id for note in notes}
+    assert [one for one in actions(world) if one[0] == "file_delete"] == []
+    first.unlink()
+    assert len(world.ids("statement number")) == 2
+    assert len([one for one in actions(world) if one[0] == "file_delete"]) == 1
+
+
 def test_a_loss_is_believed_when_the_person_accepts_it(world: World) -> None:
     for number in range(6):
         world.save(f"Note {number}", f"Statement number {number} is here.")
     shutil.rmtree(world.vault / "heron")
+    with pytest.raises(VaultOffline):
+        world.ask("statement number")
+    with pytest.raises(Denied):
+        world.service.vault_accept(agent(), "personal")
     with pytest.raises(VaultOffline):
         world.ask("statement number")
     assert world.service.vault_accept(human(), "personal")["removed"] == 6

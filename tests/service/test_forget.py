@@ -23,7 +23,16 @@ def test_a_passage_that_is_all_there_is_retracts_the_note(world: World) -> None:
     rest = world.save("Tea", "The tea is served at four. It is green.")
     assert world.forget(rest.id, passage=" It is green.\n").outcome == "passage_removed"
     assert "green" not in world.file(rest.path).read_text()
+    cup = world.save("Cup", "The cup is red. It is full.")
+    assert world.forget(cup.id, passage="\n  It is full.  ").outcome == "passage_removed"
     assert world.ids("tea served") == [rest.id]
+
+
+def test_a_passage_that_is_all_there_is_may_have_other_ends_of_lines(world: World) -> None:
+    world.write("heron/dos.md", f"{PORT}\r\n{LAMP}\r\n")
+    (dos,) = world.ids("deploy port")
+    assert world.forget(dos, passage=f"{PORT}\n{LAMP}").outcome == "retracted"
+    assert world.ids("deploy port") == []
 
 
 def test_a_blank_passage_is_no_passage(world: World) -> None:

@@ -173,6 +173,18 @@ def test_a_forgotten_passage_inside_a_sentence_is_known_by_its_meaning(world: Me
     assert world.save("Staging 2", NEIGHBOURS[1]).outcome == "created"
 
 
+def test_a_forgotten_passage_is_known_wherever_it_stood_in_a_long_sentence(world: Meaning) -> None:
+    long = (
+        "On a page about the old office in Bergen, which nobody has read since the move last winter, "
+        f"somebody noted that {CLAIM[:-1]}, next to a picture of a boat, the lunch menu of the "
+        "canteen and a list of birds that were seen from the roof."
+    )
+    note = world.save("Backups", f"{long} More is not known.")
+    world.forget(note.id, passage=CLAIM[:-1])
+    assert world.save("Staging", AGAIN).outcome == "proposed"
+    assert world.save("Staging 2", NEIGHBOURS[1]).outcome == "created"
+
+
 def test_vectors_of_rejected_claims_go_with_the_note_and_hold_no_text(world: Meaning) -> None:
     gone, kept = (
         rejected(world),

@@ -10,7 +10,7 @@ from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretF
 from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.ledger import writer as ledger
-from memsvc.model.identity import Caller
+from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import ForgetReply, SaveReply
 from memsvc.model.requests import (
     AuditRequest,
@@ -20,7 +20,7 @@ from memsvc.model.requests import (
     RestoreRequest,
     ReviewFilter,
 )
-from memsvc.model.vocabulary import CorrectMode, Disposition, VaultName
+from memsvc.model.vocabulary import CorrectMode, Disposition, ProjectSlug, VaultName
 from memsvc.service.gateway.drafts import sha
 from tests.service.world import World, agent, human
 
@@ -62,6 +62,12 @@ def propose(world: World, title: str = "Heron date", body: str = HERON, **more: 
 
 def head_of(world: World, path: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+): ?(.*)$", world.file(path).read_text(), re.MULTILINE))
+
+
+def leftovers(world: World) -> list[str]:
+    """What lies in the vault and is no note."""
+    there = world.vault.rglob("*")
+    return [path.name for path in there if path.suffix != ".md" and path.is_file()]
 
 
 @pytest.mark.guarantee("W1")
@@ -375,6 +381,7 @@ def test_a_reviewers_own_text_is_held_to_the_same_rules(reviewed: World) -> None
     for body, refused in ((PORT, RejectedClaim), (secret, SecretFound)):
         with pytest.raises(refused):
             decide(reviewed, item, "replace", body=body)
+    assert leftovers(reviewed) == []
     assert reviewed.ids("staging database port") == []
     assert only(reviewed) == item
     decide(reviewed, item, "replace", body=PORT, lift=True)
@@ -600,9 +607,7 @@ def test_a_decision_that_fails_leaves_everything_as_it_was(reviewed: World) -> N
     with pytest.raises(NotFound):
         decide(reviewed, only(reviewed), old="01KBA7ZD5QX4T9W2M3N8R6C0VE")
     assert reviewed.file(proposal.path).read_bytes() == before
-    assert [
-        path.name for path in reviewed.vault.rglob("*") if path.suffix != ".md" and path.is_file()
-    ] == []
+    assert leftovers(reviewed) == []
     assert decide(reviewed, only(reviewed))["outcome"] == "approved"
 
 
@@ -714,3 +719,108 @@ def test_a_decision_cut_off_before_its_files_is_finished_at_the_next_start(
     assert sorted(path.name for path in folder.iterdir()) == [reviewed.file(kept.path).name]
     assert reviewed.file(kept.path).read_bytes() == after
     assert items(reviewed) == []
+
+
+def test_a_text_whose_old_note_is_gone_is_approved_alone(reviewed: World) -> None:
+    old = reviewed.save("Staging port", PORT, by=human())
+    theirs = reviewed.save("Osprey port", PORT, by=human("osprey"))
+    proposal = propose(reviewed, supersedes=(old.id,))
+    reviewed.forget(old.id, by=human())
+    for one in (theirs.id, old.id):
+        with pytest.raises(NotFound):
+            decide(reviewed, only(reviewed), old=one)
+    assert decide(reviewed, only(reviewed))["outcome"] == "approved"
+    assert reviewed.ids("when is the heron release") == [proposal.id]
+
+
+def test_what_the_old_note_states_is_not_rejected_however_little_else_they_share(
+    reviewed: World,
+) -> None:
+    more = " ".join(
+        f"The {one} of {other} is {third}."
+        for one, other, third in zip(
+            ("kitchen", "boiler", "ladder", "garden", "window", "carpet", "engine", "cellar"),
+            ("Bremen", "Dublin", "Lisbon", "Warsaw", "Athens", "Zagreb", "Prague", "Vienna"),
+            ("yellow", "silent", "broken", "narrow", "frozen", "rented", "louder", "secret"),
+            strict=True,
+        )
+    )
+    old = reviewed.save("Staging", f"{PORT}\nSix swans live under the old bridge.", by=human())
+    proposal = propose(reviewed, "Houses", f"{PORT}\n{more}", supersedes=(old.id,))
+    assert proposal.similar == []
+    decide(reviewed, only(reviewed), "keep-old")
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Again", "The kitchen of Bremen is yellow.", by=human())
+    assert reviewed.save("Again", PORT, by=human()).outcome == "created"
+
+
+def test_a_new_file_that_is_kept_beside_others_is_approved(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    world.write("heron/port.md", PORT)
+    assert world.ids("staging database port") == []
+    assert decide(world, only(world), "keep-both")["outcome"] == "approved"
+    assert [hit.path for hit in world.hits("staging database port")] == ["heron/port.md"]
+
+
+def test_an_edit_of_a_plain_file_is_undone_to_the_byte(world: World) -> None:
+    path = world.write("heron/port.md", PORT)
+    assert len(world.ids("staging database port")) == 1
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path.write_text(PORT.replace("5433", "6544"))
+    assert world.ids("staging database port") == []
+    decide(world, only(world), "keep-old")
+    assert path.read_bytes() == PORT.encode()
+    assert len(world.ids("staging database port")) == 1
+
+
+def test_both_texts_of_a_file_at_the_top_of_the_vault_stand(world: World) -> None:
+    path = world.write("port.md", PORT)
+    (first,) = world.hits("staging database port")
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path.write_text(PORT.replace("5433", "6544"))
+    assert world.ids("staging database port") == []
+    decide(world, only(world), "keep-both")
+    found = {hit.path: hit.id for hit in world.hits("staging database port")}
+    assert found.pop("port.md") == first.id
+    ((other, _),) = found.items()
+    assert "/" not in other
+    assert "5433" in world.file(other).read_text()
+    world.restart()
+    assert len(world.ids("staging database port")) == 2
+
+
+def test_an_approved_text_leaves_nothing_else_open_about_its_note(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    world.write("heron/port.md", PORT)
+    world.write("heron/date.md", HERON)
+    assert world.ids("staging database port") == []
+    (item,) = [one for one in items(world) if one["title"] == "port"]
+    with world.service._database.write() as connection:
+        ledger.add_review(  # as a merged backup may bring one along
+            connection,
+            review_id="01KBA7ZD5QX4T9W2M3N8R6C0VE",
+            scope=Scope(VaultName("personal"), ProjectSlug("heron")),
+            kind="restatement",
+            note_id=str(item["note_id"]),
+            version=1,
+            at=world.service._clock.now(),
+            event_seq=1,
+            detail={},
+        )
+    assert len(items(world)) == 3
+    decide(world, str(item["review_id"]))
+    assert [one["title"] for one in items(world)] == ["date"]
+
+
+def test_a_correction_that_is_approved_says_that_its_text_stands(reviewed: World) -> None:
+    head = "id: 01KBA7ZD5QX4T9W2M3N8R6C0VE\nstatus: draft\n"
+    path = reviewed.write("heron/port.md", f"---\n{head}---\n{PORT}")
+    (hit,) = reviewed.hits("staging database port")
+    request = CorrectRequest(
+        id=hit.id, version=1, mode=CorrectMode.WRONG, body=PORT.replace("5433", "6544")
+    )
+    reviewed.service.correct(agent(), request)
+    decide(reviewed, only(reviewed))
+    assert "6544" in path.read_text()
+    assert head_of(reviewed, "heron/port.md")["status"] == "active"
+    assert reviewed.ids("staging database port") == [hit.id]

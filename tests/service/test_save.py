@@ -111,6 +111,26 @@ def test_a_superseded_note_gives_way_to_its_successor_and_both_files_say_so(worl
     assert world.ids("heron deadline 3 March") == [new.id]
 
 
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [("2026-02-01", "2026-02-01"), ("2026-12-01", "2026-03-01"), ("", "2026-03-01")],
+)
+def test_a_superseded_note_ends_with_its_successor_unless_it_ended_before(
+    world: World, end: str, kept: str
+) -> None:
+    old = world.save(
+        "Deadline", "The heron deadline is 3 March.", valid_from="2026-01-01", valid_to=end
+    )
+    world.save(
+        "Deadline moved",
+        "The heron deadline is 12 March.",
+        valid_from="2026-03-01",
+        supersedes=(old.id,),
+    )
+    assert world.service.read(agent(), ReadRequest(id=old.id)).valid_to == kept
+    assert f"valid_to: {kept}\n" in world.file(old.path).read_text("utf-8")
+
+
 def test_superseding_a_note_of_another_scope_is_not_found(world: World) -> None:
     other = world.save("Osprey", "The osprey deadline is 3 March.", by=agent("osprey"))
     for wanted in (other.id, "01AAAAAAAAAAAAAAAAAAAAAAAA", "*", ""):

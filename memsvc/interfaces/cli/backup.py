@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memsvc.errors import InvalidInput
+from memsvc.interfaces.amounts import counted
 from memsvc.interfaces.cli.notes import Confirm, Reason
 from memsvc.interfaces.cli.options import command
 from memsvc.interfaces.cli.progress import progress_bar
@@ -246,7 +247,7 @@ def _passphrase(file: str, keys: str, *, twice: bool) -> str:
 
 
 def _made(report: "BackupReport") -> str:
-    what = f"{report.notes} notes, {report.files} files in {len(report.vaults)} vaults"
+    what = f"{counted(report.notes, 'note')}, {counted(report.files, 'file')} in {counted(len(report.vaults), 'vault')}"
     lines = [
         f"backed up {what}, and the ledger up to event {report.seq}",
         f"archive: {report.archive} ({report.bytes} bytes, sha256 {report.sha256})",
@@ -258,7 +259,13 @@ def _made(report: "BackupReport") -> str:
 
 def _merged(report: "MergeReport") -> str:
     did = "would bring back" if report.dry_run else "brought back"
-    came = f"{report.files} files of notes, {report.notes} deleted notes, {report.attachments} attachments"
+    came = ", ".join(
+        (
+            f"{counted(report.files, 'file')} of notes",
+            counted(report.notes, "deleted note"),
+            counted(report.attachments, "attachment"),
+        )
+    )
     lines = [
         f"vault {report.vault}: {did} {came}; as they were: {report.unchanged}",
         *_not_restored(report.not_restored),
@@ -279,7 +286,9 @@ def _not_restored(found: "Sequence[NotRestored]") -> list[str]:
 
 def _restored(report: "RestoreReport") -> str:
     did = "would restore" if report.dry_run else "restored"
-    lines = [f"{did} {report.files} files, the ledger up to event {report.seq}: {report.home}"]
+    lines = [
+        f"{did} {counted(report.files, 'file')}, the ledger up to event {report.seq}: {report.home}"
+    ]
     lines += [
         f"vault {one.name}: {one.folder}{', left as it is' if one.kept else ''}"
         for one in report.vaults

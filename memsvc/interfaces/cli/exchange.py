@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from memsvc.interfaces.amounts import counted
 from memsvc.interfaces.cli.options import command
 from memsvc.interfaces.cli.progress import progress_bar
 from memsvc.interfaces.cli.session import Session
@@ -59,7 +60,10 @@ def export(
         return  # standard output is the export's
     left = reply.get("left_out")
     more = f"; {len(left)} that are gone left out" if isinstance(left, list) and left else ""
-    session.show(reply, f"{reply['notes']} notes of {reply['scope']} written to {target}{more}")
+    session.show(
+        reply,
+        f"{counted(int(str(reply['notes'])), 'note')} of {reply['scope']} written to {target}{more}",
+    )
 
 
 def import_(
@@ -108,7 +112,11 @@ def import_(
     wrong, stopped = problems(reply), str(reply["stopped"])
     if stopped or wrong:
         sys.stdout.flush()
-        what = f"the import stopped: {stopped}" if stopped else f"{wrong} records were not imported"
+        what = (
+            f"the import stopped: {stopped}"
+            if stopped
+            else f"not imported: {counted(wrong, 'record')}"
+        )
         typer.echo(f"memsvc: {' '.join(what.split())}", err=True)
         raise typer.Exit(1)
 

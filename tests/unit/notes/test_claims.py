@@ -169,6 +169,12 @@ def test_a_lone_number_before_a_line_stays_part_of_it() -> None:
     assert normals("7. one thing\n8. other thing") == {"one thing", "other thing"}
 
 
+@pytest.mark.parametrize("body", ["12. March is the day of it", ">  12.\tMarch is the day of it"])
+def test_a_lone_number_belongs_to_the_place_of_its_line(body: str) -> None:
+    (found,) = [claim for claim in claims(body) if not claim.aside]
+    assert body[found.start : found.end] == body[body.index("12.") :]
+
+
 def test_the_second_reading_of_a_lone_number_is_never_rejected_itself() -> None:
     aside = [claim.text for claim in claims("12. March is the day of it") if claim.aside]
     assert aside == ["March is the day of it"]

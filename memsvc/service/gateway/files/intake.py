@@ -173,7 +173,7 @@ def _move(
     moved = replace(note, path=arrival.path, project=project)
     index.remove_note(connection, note.note_id)
     for version in registry.versions_of(connection, note.note_id):
-        if version.version != note.version and version.end_mode not in HIDDEN_ENDS:
+        if version.end_mode not in HIDDEN_ENDS:
             index_version(connection, version, moved)
     return moved
 

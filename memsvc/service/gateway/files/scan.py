@@ -447,7 +447,7 @@ def _unchanged(state: FileRecord | None, found: disk.FileSignature | None) -> bo
 
 
 def _prefixes(folders: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{folder}/" if folder else "" for folder in folders)
+    return tuple(f"{folder}/" for folder in folders)
 
 
 def _batches(items: list[str], size: int) -> list[list[str]]:
