@@ -180,10 +180,16 @@ class Home:
         return target
 
     def events(self, *arguments: str) -> list[dict[str, Any]]:
-        """The audit's events of the whole home, newest first."""
-        words = ("audit", "list", "--limit", "500", *arguments)
-        events: list[dict[str, Any]] = self.json(*words, project="")["events"]
-        return events
+        """The audit's events of the whole home, newest first; all of them, unless a limit is given."""
+        events: list[dict[str, Any]] = []
+        older: tuple[str, ...] = ()
+        while True:
+            words = ("audit", "list", "--limit", "500", *arguments, *older)
+            page = self.json(*words, project="")
+            events += page["events"]
+            if "--limit" in arguments or not page["next"]:
+                return events
+            older = ("--before", str(page["next"]))
 
     def agent(
         self, project: str = HERON, *, name: str = "tester", **environ: str
