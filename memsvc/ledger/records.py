@@ -1,6 +1,7 @@
 """The ledger's rows as values."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from memsvc.model.identity import Scope
 from memsvc.model.vocabulary import NoteId, ProjectSlug, Status, Trust, VaultName
@@ -10,6 +11,7 @@ __all__ = [
     "PURGED",
     "FileOperation",
     "FileRecord",
+    "Gone",
     "NoteRecord",
     "TombstoneRecord",
     "VaultRecord",
@@ -20,6 +22,14 @@ GONE = (Status.RETRACTED, Status.REJECTED)
 """A note that stands so is found by nobody."""
 PURGED = ".purged"
 """The folder that purged notes are said to be in, where no file is ever a note."""
+
+
+class Gone(StrEnum):
+    """`withheld` of a note that is gone though nobody retracted or rejected what it says."""
+
+    PURGED = "purged"
+    FILE_DELETED = "file deleted"
+    VAULT_REMOVED = "vault removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

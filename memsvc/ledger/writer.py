@@ -15,6 +15,7 @@ from memsvc.ledger.chain import GENESIS, event_hash
 from memsvc.ledger.records import (
     PURGED,
     FileRecord,
+    Gone,
     NoteRecord,
     TombstoneRecord,
     VaultRecord,
@@ -249,7 +250,7 @@ def purge_note(connection: Connection, note_id: str, *, at: datetime) -> None:
         connection,
         note_id,
         status="retracted",
-        withheld="purged",
+        withheld=Gone.PURGED.value,
         path=nowhere,
         trash_path="",
         unresolved="",
@@ -399,7 +400,7 @@ def remove_vault(connection: Connection, name: VaultName) -> None:
     connection.execute(
         update(tables.note)
         .where(tables.note.c.vault == name, tables.note.c.status != "retracted")
-        .values(status="retracted", withheld="vault removed")
+        .values(status="retracted", withheld=Gone.VAULT_REMOVED.value)
     )
     connection.execute(delete(tables.vault).where(tables.vault.c.name == name))
 

@@ -25,6 +25,11 @@ class Principal:
     kind: PrincipalKind
     name: str
 
+    @property
+    def is_person(self) -> bool:
+        """Whether a human acts."""
+        return self.kind is PrincipalKind.HUMAN
+
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
@@ -46,3 +51,8 @@ class Caller:
     request_id: str = ""
     confirmed: str = ""
     """How a person confirmed a guarded verb: `terminal`, `flag`, or nothing."""
+
+    @property
+    def confirms(self) -> bool:
+        """Whether a person calls who confirmed what is asked for."""
+        return self.principal.is_person and bool(self.confirmed)

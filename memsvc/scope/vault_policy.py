@@ -50,12 +50,12 @@ class VaultPolicy:
     def wants_review(self, principal: Principal) -> bool:
         """Whether what this principal writes waits for a person."""
         if self.review is ReviewRule.AGENTS:
-            return principal.kind is not PrincipalKind.HUMAN
+            return not principal.is_person
         return self.review is ReviewRule.ALL
 
     def may_write_shared(self, principal: Principal) -> bool:
         """Whether this principal may write to the shared project."""
-        if principal.kind is PrincipalKind.HUMAN or "all" in self.shared:
+        if principal.is_person or "all" in self.shared:
             return True
         return str(principal) in self.shared
 

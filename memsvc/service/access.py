@@ -6,7 +6,7 @@ from memsvc.errors import Denied, NotFound
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VaultRecord
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, PrincipalKind, Role, VaultName
+from memsvc.model.vocabulary import SHARED, Role, VaultName
 from memsvc.scope import policy
 from memsvc.scope.proof import ReadScope, WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
@@ -20,6 +20,7 @@ __all__ = [
     "readable_note",
     "reads",
     "records",
+    "require_confirmed",
     "require_owner",
     "reviews_in",
     "vault_in",
@@ -48,7 +49,7 @@ def vault_in(connection: Connection, name: VaultName) -> VaultRecord:
 def _grants(connection: Connection, caller: Caller) -> list[policy.Grant]:
     """An embedded caller has the project it is bound to, and its vault's `shared`."""
     rules = VaultPolicy.of(vault_of(connection, caller).policy)
-    role = Role.ADMIN if caller.principal.kind is PrincipalKind.HUMAN else Role.WRITER
+    role = Role.ADMIN if caller.principal.is_person else Role.WRITER
     projects = dict.fromkeys((caller.project, SHARED))
     shared = role if rules.may_write_shared(caller.principal) else Role.READER
     return [
@@ -83,18 +84,25 @@ def judges(connection: Connection, caller: Caller, scope: Scope) -> WriteScope:
 
     Raises NotFound, or Denied for anyone who is no person with the reviewer role.
     """
-    if caller.principal.kind is not PrincipalKind.HUMAN:
+    if not caller.principal.is_person:
         raise Denied("a review is decided by a person; an agent may only propose")
-    grants = [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
     return policy.write_scope(
-        caller, grants, vault=scope.vault, project=scope.project, need=Role.REVIEWER
+        caller,
+        _overseen(connection, caller),
+        vault=scope.vault,
+        project=scope.project,
+        need=Role.REVIEWER,
     )
 
 
 def around(connection: Connection, caller: Caller, scope: Scope) -> ReadScope:
     """One of the scopes that a person looks after, with its vault's `shared`. Raises NotFound."""
-    grants = [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
+    grants = _overseen(connection, caller)
     return policy.read_scope(caller, grants, vault=scope.vault, project=scope.project)
+
+
+def _overseen(connection: Connection, caller: Caller) -> list[policy.Grant]:
+    return [policy.Grant(one, Role.ADMIN) for one in oversight(connection, caller).scopes]
 
 
 def writable(connection: Connection, caller: Caller) -> list[Scope]:
@@ -123,8 +131,14 @@ def readable_note(
 
 def require_owner(caller: Caller) -> None:
     """Raises Denied unless a person calls."""
-    if caller.principal.kind is not PrincipalKind.HUMAN:
+    if not caller.principal.is_person:
         raise Denied(f"this is for the person who owns the home (role {Role.ADMIN})")
+
+
+def require_confirmed(caller: Caller, what: str, *, dry: bool = False) -> None:
+    """Raises Denied unless a person calls and confirms `what`; a dry run needs no confirmation."""
+    if not (caller.principal.is_person if dry else caller.confirms):
+        raise Denied(f"{what} is for a person, who confirms it: add --confirm")
 
 
 def note_for(
@@ -146,7 +160,7 @@ def note_for(
 
 def oversight(connection: Connection, caller: Caller) -> ReadScope:
     """What a caller may look after: a person the whole home, scope by scope; others their own scope."""
-    if caller.principal.kind is not PrincipalKind.HUMAN:
+    if not caller.principal.is_person:
         return reads(connection, caller)
     grants = [
         policy.Grant(Scope(vault.name, project), Role.ADMIN)
@@ -161,7 +175,7 @@ def records(connection: Connection, caller: Caller) -> ReadScope:
     """Whose events a caller may see: a person every scope that an event names, also those of vaults
     that are no longer registered; others their own scope.
     """
-    if caller.principal.kind is not PrincipalKind.HUMAN:
+    if not caller.principal.is_person:
         return reads(connection, caller)
     scopes = [Scope(caller.vault, caller.project), *registry.scopes_with_records(connection)]
     return policy.oversight_scope(caller, [policy.Grant(one, Role.ADMIN) for one in scopes])

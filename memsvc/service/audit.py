@@ -125,7 +125,7 @@ class AuditDesk:
         self.ensure_ready()
         from memsvc.service.texts import text_history  # compares texts: only when asked
 
-        if caller.principal.kind is not PrincipalKind.HUMAN:
+        if not caller.principal.is_person:
             with self._gateway.on_record(caller):
                 raise Denied("the text history shows rejected statements: it is for a person")
         with self._database.read() as connection:

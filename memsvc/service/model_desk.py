@@ -9,7 +9,6 @@ from memsvc.index import models
 from memsvc.index import writer as index
 from memsvc.model.identity import Caller
 from memsvc.model.replies import Json
-from memsvc.model.vocabulary import PrincipalKind
 from memsvc.scope.proof import ReadScope
 from memsvc.service import access
 from memsvc.service.gateway.gateway import Gateway
@@ -46,7 +45,7 @@ class ModelDesk:
         Raises Denied, InvalidInput while it has not, ModelUnavailable if it cannot be told.
         """
         self.ensure_ready()
-        if caller.principal.kind is not PrincipalKind.HUMAN:
+        if not caller.principal.is_person:
             with self._gateway.on_record(caller):
                 raise Denied("dropping vectors is for the person who owns the home")
         model_id = self._embedder.model_id

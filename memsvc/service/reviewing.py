@@ -12,7 +12,7 @@ from memsvc.ledger.records import VersionRecord
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json, as_data
 from memsvc.model.requests import DecisionRequest, ReviewFilter
-from memsvc.model.vocabulary import PrincipalKind, ProjectSlug, ReviewKind, VaultName
+from memsvc.model.vocabulary import ProjectSlug, ReviewKind, VaultName
 from memsvc.service import access
 from memsvc.service.audit import AuditDesk
 from memsvc.service.gateway.checks import Statement
@@ -41,14 +41,14 @@ class ReviewDesk(AuditDesk):
         how many those are.
         """
         self.ensure_ready()
-        if caller.principal.kind is PrincipalKind.HUMAN:
+        if caller.principal.is_person:
             with self._database.read() as connection:
                 vaults = registry.vaults(connection)
             for vault in vaults:  # what was edited since would wait under another id
                 self._look(vault.name, quiet=True)
         with self._database.read() as connection:
             rows = reader.reviews(access.oversight(connection, caller), connection)
-            if caller.principal.kind is PrincipalKind.HUMAN:
+            if caller.principal.is_person:
                 _add_groups(connection, rows)
         return [row for row in rows if _is_wanted(row, wanted)]
 
@@ -60,7 +60,7 @@ class ReviewDesk(AuditDesk):
         self.ensure_ready()
         from memsvc.service.review_page import review_page  # compares texts: only when asked
 
-        if caller.principal.kind is not PrincipalKind.HUMAN:
+        if not caller.principal.is_person:
             with self._gateway.on_record(caller):
                 raise Denied("a review shows withheld text: it is for a person")
         wanted = review_id.strip().upper()

@@ -2,8 +2,9 @@
 
 from memsvc.model.requests import CorrectRequest
 from memsvc.model.vocabulary import CorrectMode
-from memsvc.service.gateway.correct import change_of, commit_rewrite, current, prepare_rewrite
+from memsvc.service.gateway.correct import change_of, commit_rewrite, prepare_rewrite
 from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.standing import current
 from tests.service.world import World, agent
 
 __all__ = ["cut_off"]

@@ -162,11 +162,10 @@ def _ask_living(session: Session) -> None:
     """Who is no person is refused by the living home, which keeps that on record. A person's
     disaster may have left that home unusable, so for a person it is not opened.
     """
-    from memsvc.model.vocabulary import PrincipalKind  # needed here only
     from memsvc.service.home import Home
 
     caller = session.caller()
-    person = caller.principal.kind is PrincipalKind.HUMAN
+    person = caller.principal.is_person
     if not person and Home(session.settings().home).database.exists():
         session.service().may_restore(caller)
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from memsvc.errors import Denied, InvalidInput, MemsvcError, Misconfigured, StorageFailed
+from memsvc.errors import InvalidInput, MemsvcError, Misconfigured, StorageFailed
 from memsvc.ledger import anchor as anchors
 from memsvc.ledger.chain import Verdict
 from memsvc.ledger.keys import KeyRing
 from memsvc.model.identity import Caller
 from memsvc.model.replies import EventView, Json
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, VaultName
+from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.ops.backup import sealing
 from memsvc.ops.backup.archive import Archive, Progress, open_archive
 from memsvc.ops.backup.manifest import LEDGER, Manifest, damaged
 from memsvc.ops.backup.planning import Place, plan
 from memsvc.ops.backup.staging import Stage, sync_all
+from memsvc.service import access
 from memsvc.service.gateway.backup.backing import check_ledger, keys_needed
 from memsvc.service.gateway.backup.catching_up import NotRestored, catch_up, later_ledger
 from memsvc.service.home import Home
@@ -124,7 +125,7 @@ def restore(
     Raises InvalidInput for a backup, keys, ledger or place that cannot be used, Denied, StorageFailed;
     then nothing was changed. A run that was cut off can be repeated.
     """
-    _person(caller, request)
+    access.require_confirmed(caller, "restoring a backup", dry=request.dry_run)
     with open_archive(request.archive) as archive:
         manifest = archive.manifest
         secrets = secrets_of(archive, request.keys)
@@ -159,13 +160,6 @@ class _Done:
     event: int
     not_restored: tuple[NotRestored, ...]
     notices: tuple[str, ...]
-
-
-def _person(caller: Caller, request: RestoreRequest) -> None:
-    if caller.principal.kind is not PrincipalKind.HUMAN:
-        raise Denied("restoring a backup is for a person, who confirms it: add --confirm")
-    if not caller.confirmed and not request.dry_run:
-        raise Denied("restoring a backup is for a person, who confirms it: add --confirm")
 
 
 def _report(

@@ -93,11 +93,6 @@ def refuse_violation(problem: str) -> None:
             "the text has a part marked <private>, which is never kept; leave it out",
             argument="body",
         )
-    if problem == TOO_LONG:
-        raise InvalidInput(
-            "the text is longer than this vault's notes may be; `memsvc vault policy` shows how long",
-            argument="body",
-        )
     if problem == "recalled_text":
         raise RecalledText(
             "the text is a recall reply, which is data to read, not a new memory; "

@@ -43,13 +43,10 @@ from memsvc.service.gateway.standing import (
 
 __all__ = [
     "Change",
-    "Current",
     "Rewrite",
     "change_of",
     "commit_rewrite",
     "correct",
-    "current",
-    "make_tombstones",
     "prepare_rewrite",
     "rewrite",
     "without_passage",

@@ -11,7 +11,7 @@ from memsvc.errors import InvalidInput
 from memsvc.ledger.records import VersionRecord
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.requests import SaveRequest
-from memsvc.model.vocabulary import NoteId, PrincipalKind, Status, Trust
+from memsvc.model.vocabulary import NoteId, Status, Trust
 from memsvc.notes.document import Document, read_document
 from memsvc.notes.frontmatter import Value, compose
 
@@ -109,7 +109,7 @@ def shown(text: str) -> str:
 
 def trust_of(caller: Caller) -> Trust:
     """What stands behind a text: who wrote it, as the connection says."""
-    return Trust.HUMAN if caller.principal.kind is PrincipalKind.HUMAN else Trust.AGENT
+    return Trust.HUMAN if caller.principal.is_person else Trust.AGENT
 
 
 def content_of_save(  # noqa: PLR0913 - one file's head

@@ -1,17 +1,12 @@
 """forget: a note, or a passage of it, leaves recall or is purged, and what it claimed is rejected."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from memsvc.clock import stamp
 from memsvc.errors import InvalidInput
-from memsvc.index import writer as index
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply, Related
@@ -20,25 +15,23 @@ from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Ro
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, limits
-from memsvc.service.gateway.correct import (
-    Change,
-    Current,
-    current,
-    make_tombstones,
-    rewrite,
-    without_passage,
-)
+from memsvc.service.gateway.correct import Change, rewrite, without_passage
 from memsvc.service.gateway.files.scan import Scanner
-from memsvc.service.gateway.indexing import document_of
+from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review.proposing import propose_correction
-from memsvc.service.gateway.standing import wordings_of
+from memsvc.service.gateway.standing import (
+    Current,
+    current,
+    earlier_claims,
+    make_tombstones,
+    what_is_rejected,
+)
 from memsvc.service.gateway.undo.derived import derived_from
-from memsvc.service.gateway.undo.purge import may_purge, purge
-from memsvc.service.gateway.wordings import Wording
+from memsvc.service.gateway.undo.purge import purge
 
-__all__ = ["forget", "trash_name", "what_is_rejected"]
+__all__ = ["forget", "trash_name"]
 
 
 def forget(
@@ -51,7 +44,7 @@ def forget(
     Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
-    erase = request.mode is ForgetMode.PURGE and may_purge(caller)
+    erase = request.mode is ForgetMode.PURGE and caller.confirms
     need = Role.REVIEWER if erase else Role.WRITER
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id, need=need, gone=erase)
@@ -192,7 +185,16 @@ def _retract(
             reason=request.reason,
             event_seq=seq,
         )
-        _commit_retraction(connection, parts, now_is, target)
+        leave(
+            connection,
+            note,
+            now=now,
+            status=Status.RETRACTED,
+            end_mode="retracted",
+            withheld="forgotten",
+            state="retracted",
+            trash_path=target,
+        )
         if request.mode is ForgetMode.PURGE:
             ledger.add_review(
                 connection,
@@ -230,43 +232,6 @@ def _notice(request: ForgetRequest, *, conflicts: bool) -> str:
     if request.mode is ForgetMode.PURGE:
         return "retracted; erasing it for good is queued for a person who reviews this vault"
     return ""
-
-
-def _commit_retraction(connection: Connection, parts: Parts, now_is: Current, target: str) -> None:
-    now = stamp(parts.clock.now())
-    note_id = now_is.note.note_id
-    ledger.end_version(
-        connection, note_id, now_is.version.version, recorded_to=now, end_mode="retracted"
-    )
-    ledger.update_note(
-        connection,
-        note_id,
-        status=Status.RETRACTED.value,
-        withheld="forgotten",
-        trash_path=target,
-        updated_at=now,
-    )
-    ledger.set_names(connection, note_id, vault=now_is.vault.name, names=())
-    ledger.close_reviews(connection, note_id, at=parts.clock.now(), state="retracted")
-    index.remove_note(connection, note_id)
-
-
-def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
-    """The claims that go with a whole note; a bare title is a name, and may be used again."""
-    document = document_of(version)
-    return [one for one in checks.statements(document.title, document.body) if _goes(one)]
-
-
-def _goes(statement: checks.Statement) -> bool:
-    return statement.kind != "title" or any(char.isdigit() for char in statement.normal)
-
-
-def earlier_claims(
-    connection: Connection, now_is: Current, rejected: Sequence[checks.Statement]
-) -> list[Wording]:
-    """The wordings that amendments replaced of what goes with a whole note; no bare title either."""
-    found = wordings_of(connection, now_is, rejected)
-    return [one for one in found if _goes(one.statement)]
 
 
 def trash_name(root: Path, path: str) -> str:

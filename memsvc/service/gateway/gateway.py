@@ -62,7 +62,7 @@ class Gateway:
 
     def save(self, caller: Caller, request: SaveRequest) -> SaveReply:
         """A new note; see `memsvc.service.gateway.save`."""
-        with self._recorded(caller, Action.SAVE):
+        with self.on_record(caller, Action.SAVE):
             with self._parts.database.read() as connection:
                 scope = access.writes(
                     connection, caller, vault=request.vault, project=request.project
@@ -71,19 +71,19 @@ class Gateway:
 
     def correct(self, caller: Caller, request: CorrectRequest) -> CorrectReply:
         """A note's text replaced; see `memsvc.service.gateway.correct`."""
-        with self._recorded(caller, Action.CORRECT, note_id=request.id):
+        with self.on_record(caller, Action.CORRECT, note_id=request.id):
             return correct(self._parts, self.scanner, caller, request)
 
     def forget(
         self, caller: Caller, request: ForgetRequest
     ) -> tuple[ForgetReply, list[checks.Statement]]:
         """A note or passage retracted or purged, with the claims it made; see `memsvc.service.gateway.forget`."""
-        with self._recorded(caller, Action.FORGET, note_id=request.id):
+        with self.on_record(caller, Action.FORGET, note_id=request.id):
             return forget(self._parts, self.scanner, caller, request)
 
     def restore(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
         """A retracted or corrected note brought back; see `memsvc.service.gateway.undo.restore`."""
-        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+        with self.on_record(caller, Action.RESTORE, note_id=request.id):
             return restore(self._parts, self.scanner, caller, request)
 
     @contextmanager
@@ -91,7 +91,7 @@ class Gateway:
         """A backup in the making, its failure on record; see `memsvc.service.gateway.backup.backing`."""
         from memsvc.service.gateway.backup.backing import Backing  # rare, and pulls the anchors in
 
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             yield Backing(self._parts, self.scanner, caller)
 
     @contextmanager
@@ -99,12 +99,12 @@ class Gateway:
         """A backup merged into its living home, its failure on record; see `merging`."""
         from memsvc.service.gateway.backup.merging import Merging  # see backing_up
 
-        with self._recorded(caller, Action.RESTORE):
+        with self.on_record(caller, Action.RESTORE):
             yield Merging(self._parts, self.scanner, caller, self.bring_back)
 
     def bring_back(self, caller: Caller, request: RestoreRequest) -> RestoreReply:
         """A note whose file was deleted, brought back without lifting any rejection."""
-        with self._recorded(caller, Action.RESTORE, note_id=request.id):
+        with self.on_record(caller, Action.RESTORE, note_id=request.id):
             return restore(self._parts, self.scanner, caller, request, lift=False)
 
     def settle_in(
@@ -122,7 +122,7 @@ class Gateway:
 
     def lift(self, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
         """A rejected claim allowed again, by a reviewer."""
-        with self._recorded(caller, Action.LIFT):
+        with self.on_record(caller, Action.LIFT):
             return lifting.lift(self._parts, caller, tombstone_id=tombstone_id, reason=reason)
 
     def decide(
@@ -137,14 +137,14 @@ class Gateway:
         )
 
         action = Action.APPROVE if request.disposition in APPROVING else Action.REJECT
-        with self._recorded(caller, action):
+        with self.on_record(caller, action):
             return decide(self._parts, self.scanner, caller, request)
 
     def rotate_key(self, caller: Caller, *, reason: str) -> dict[str, Json]:
         """A new key for tombstones to come; see `memsvc.service.gateway.keeping`."""
         from memsvc.service.gateway.keeping import rotate_key  # rare, and pulls the anchors in
 
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             checks.check_lines(reason=reason)
             return rotate_key(self._parts, caller, reason=reason)
 
@@ -152,7 +152,7 @@ class Gateway:
         """A place no longer looked at for anchors; see `memsvc.service.gateway.keeping`."""
         from memsvc.service.gateway.keeping import forget_anchor  # see rotate_key
 
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             return forget_anchor(self._parts, caller, place=place)
 
     def begin_import(
@@ -161,7 +161,7 @@ class Gateway:
         """A run that writes foreign records; see `memsvc.service.gateway.exchange.importing`."""
         from memsvc.service.gateway.exchange.importing import ImportRun  # rare
 
-        with self._recorded(caller, Action.IMPORT):
+        with self.on_record(caller, Action.IMPORT):
             with self._parts.database.read() as connection:
                 scope = access.writes(connection, caller, project=project)
             return ImportRun(
@@ -211,7 +211,7 @@ class Gateway:
         self, caller: Caller, *, name: str, path: str, projects: Mapping[str, str], layout: str
     ) -> VaultRecord:
         """A folder registered as a vault, by the person who owns the home."""
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             access.require_owner(caller)
             return vaults.add_vault(
                 self._parts, caller, name=name, path=path, projects=projects, layout=layout
@@ -225,20 +225,20 @@ class Gateway:
 
     def remove_vault(self, caller: Caller, *, name: str) -> None:
         """A vault taken out of the register, by the person who owns the home; its files stay."""
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             access.require_owner(caller)
             vaults.remove_vault(self._parts, caller, name=name)
 
     def set_policy(self, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
         """A vault's policy changed, on record."""
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             return vaults.set_policy(self._parts, caller, name=name, pairs=pairs)
 
     def accept_loss(self, caller: Caller, *, name: str) -> ScanReport:
         """A vault that lost most of its notes, believed by the person who owns the home: the missing
         ones are removed.
         """
-        with self._recorded(caller, Action.CONFIG):
+        with self.on_record(caller):
             access.require_owner(caller)
             record = vaults.accept_loss(self._parts, caller, name=name, accept=True)
         try:
@@ -246,20 +246,18 @@ class Gateway:
         finally:
             vaults.accept_loss(self._parts, caller, name=name, accept=False)
 
-    @contextmanager
-    def on_record(self, caller: Caller, action: Action = Action.CONFIG) -> "Iterator[None]":
-        """Work that changes no note and is not everybody's: its refusal or failure is an event."""
-        with self._recorded(caller, action):
-            yield
-
     def note_recalls(self, rows: list[dict[str, Json]]) -> None:
         """Telemetry of reads, written in bulk and unsynced."""
         with self._parts.database.write(durable=False) as connection:
             ledger.add_recalls(connection, rows)
 
     @contextmanager
-    def _recorded(self, caller: Caller, action: Action, *, note_id: str = "") -> Iterator[None]:
-        """Record a refusal or a failure as an event of its own, then let it through."""
+    def on_record(
+        self, caller: Caller, action: Action = Action.CONFIG, *, note_id: str = ""
+    ) -> Iterator[None]:
+        """Record a refusal or a failure as an event of its own, then let it through; work that
+        changes no note and is not everybody's is `config`.
+        """
         try:
             yield
         except MemsvcError as error:

@@ -8,7 +8,7 @@ from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind
+from memsvc.model.vocabulary import Action, Outcome
 from memsvc.service.anchoring import rest_of
 from memsvc.service.gateway.parts import Parts
 
@@ -80,5 +80,5 @@ def forget_anchor(parts: Parts, caller: Caller, *, place: str) -> dict[str, Json
 
 
 def _confirmed(caller: Caller, what: str) -> None:
-    if caller.principal.kind is not PrincipalKind.HUMAN or not caller.confirmed:
+    if not caller.confirms:
         raise Denied(f"{what} is a person's decision, who confirms it: add --confirm")

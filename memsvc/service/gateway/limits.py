@@ -10,7 +10,7 @@ from memsvc.errors import InvalidInput, NotFound, OverBudget
 from memsvc.ledger import registry
 from memsvc.model.identity import Caller
 from memsvc.model.requests import CorrectRequest, SaveRequest
-from memsvc.model.vocabulary import PrincipalKind, VaultName
+from memsvc.model.vocabulary import VaultName
 from memsvc.notes.private import without_private
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway.parts import Parts
@@ -39,7 +39,7 @@ def check_budget(
     writes: int = 1,
 ) -> None:
     """Refuse an agent's `writes` when they are more than its hour has left. Raises OverBudget."""
-    if not rules.write_budget or caller.principal.kind is PrincipalKind.HUMAN:
+    if not rules.write_budget or caller.principal.is_person:
         return
     since = stamp(parts.clock.now() - _WINDOW)
     done = registry.writes_since(connection, vault, caller.principal, since=since)

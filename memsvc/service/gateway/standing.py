@@ -20,12 +20,19 @@ from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.files.scan import Scanner
-from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.wordings import Wording, earlier_wordings
+from memsvc.service.gateway.wordings import Wording, earlier_wordings, statements_of
 
-__all__ = ["Current", "current", "make_tombstones", "withdraw", "wordings_of"]
+__all__ = [
+    "Current",
+    "current",
+    "earlier_claims",
+    "make_tombstones",
+    "what_is_rejected",
+    "withdraw",
+    "wordings_of",
+]
 
 _KEPT_ENDS = ("changed", "amend", "edit")
 """How a version ends that history goes on to show."""
@@ -156,10 +163,25 @@ def withdraw(
     for version in registry.versions_of(connection, note.note_id):
         if version.version >= note.version or version.end_mode not in _KEPT_ENDS:
             continue
-        document = document_of(version)
-        made = checks.statements(document.title, document.body)
-        if rejected.isdisjoint(statement.normal for statement in made):
+        if rejected.isdisjoint(statement.normal for statement in statements_of(version)):
             continue
         ended = {"recorded_to": version.recorded_to or stamp(now), "end_mode": "wrong"}
         ledger.end_version(connection, note.note_id, version.version, **ended)
         index.update_state(connection, note.note_id, version.version, **ended)
+
+
+def what_is_rejected(version: VersionRecord) -> list[checks.Statement]:
+    """The claims that go with a whole note; a bare title is a name, and may be used again."""
+    return [one for one in statements_of(version) if _goes(one)]
+
+
+def _goes(statement: checks.Statement) -> bool:
+    return statement.kind != "title" or any(char.isdigit() for char in statement.normal)
+
+
+def earlier_claims(
+    connection: Connection, now_is: Current, rejected: Sequence[checks.Statement]
+) -> list[Wording]:
+    """The wordings that amendments replaced of what goes with a whole note; no bare title either."""
+    found = wordings_of(connection, now_is, rejected)
+    return [one for one in found if _goes(one.statement)]

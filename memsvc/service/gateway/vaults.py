@@ -12,7 +12,7 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import SHARED, Action, Outcome, PrincipalKind, VaultName
+from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
 from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
 from memsvc.scope.names import check_project, check_vault
@@ -135,7 +135,7 @@ def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str])
 
     For a person. Raises Denied, InvalidInput, NotFound.
     """
-    if caller.principal.kind is not PrincipalKind.HUMAN:
+    if not caller.principal.is_person:
         raise Denied("a vault's policy is for the person who owns the home")
     with parts.database.write() as connection:
         record = registry.vault_named(connection, name)

@@ -10,7 +10,7 @@ from memsvc.model.vocabulary import CorrectMode
 from memsvc.service.gateway.checks import Statement, statements
 from memsvc.service.gateway.indexing import document_of
 
-__all__ = ["Wording", "earlier_wordings"]
+__all__ = ["Wording", "earlier_wordings", "statements_of"]
 
 _ALONE = ("title", "whole")
 """Kinds that a text has one of: each replaces its like."""
@@ -43,7 +43,7 @@ def earlier_wordings(
     for older, newer in reversed(list(pairwise(held))):
         if newer.mode != CorrectMode.AMEND or older.scope != held[-1].scope or not older.content:
             continue
-        for one in _replaced(_stated(older), _stated(newer), said):
+        for one in _replaced(statements_of(older), statements_of(newer), said):
             said.add(one.normal)
             if one.normal not in known:
                 known.add(one.normal)
@@ -51,7 +51,8 @@ def earlier_wordings(
     return found
 
 
-def _stated(version: VersionRecord) -> list[Statement]:
+def statements_of(version: VersionRecord) -> list[Statement]:
+    """Every claim that a version makes."""
     document = document_of(version)
     return statements(document.title, document.body)
 

@@ -12,7 +12,7 @@ from memsvc.database import Database
 from memsvc.errors import InvalidInput, MemsvcError, StorageFailed, UnsafePath
 from memsvc.ledger import chain, registry, tombstones
 from memsvc.ledger.chain import Verdict
-from memsvc.ledger.records import NoteRecord, VersionRecord
+from memsvc.ledger.records import Gone, NoteRecord, VersionRecord
 from memsvc.model.vocabulary import Status, VaultName
 from memsvc.notes.paths import resolve_note
 from memsvc.service.gateway.backup.ledger_copy import slim
@@ -143,9 +143,9 @@ def why_gone(note: NoteRecord | None) -> str:
         return "unknown"
     if not note.gone:
         return ""
-    if note.withheld == "purged":
+    if note.withheld == Gone.PURGED:
         return "purged"
-    if note.withheld == "file deleted":
+    if note.withheld == Gone.FILE_DELETED:
         return "deleted"
     return "rejected" if note.status is Status.REJECTED else "retracted"
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from memsvc.errors import Denied, InvalidInput, NotFound, VaultOffline
+from memsvc.errors import InvalidInput, NotFound, VaultOffline
 from memsvc.ledger import chain, registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.contents import versions_by_content
-from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
+from memsvc.ledger.records import Gone, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
-from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKind, Status
+from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, Status
 from memsvc.notes import disk
+from memsvc.service import access
 from memsvc.service.gateway.backup.catching_up import NotRestored, why_gone
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.files.scan import Progress, Scanner
@@ -72,9 +73,7 @@ class Merging:
 
         Raises Denied, InvalidInput.
         """
-        person = self._caller.principal.kind is PrincipalKind.HUMAN
-        if not person or (wet and not self._caller.confirmed):
-            raise Denied("restoring a backup is for a person, who confirms it: add --confirm")
+        access.require_confirmed(self._caller, "restoring a backup", dry=not wet)
         self._since = seq
         with self._parts.database.read() as connection:
             first, then = chain.hash_at(connection, 1), chain.hash_at(connection, seq)
@@ -150,7 +149,7 @@ class Merging:
         content_hash: str,
     ) -> Lost | NotRestored | None:
         why = why_gone(note)
-        if note.withheld == "vault removed":
+        if note.withheld == Gone.VAULT_REMOVED:
             why = "deleted"
         if note.vault != self.vault.name:
             why = "moved to another vault"

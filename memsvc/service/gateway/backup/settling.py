@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memsvc.errors import Denied, InvalidInput
+from memsvc.errors import InvalidInput
 from memsvc.index import schema
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json
-from memsvc.model.vocabulary import SHARED, Action, Outcome, PrincipalKind
+from memsvc.model.vocabulary import SHARED, Action, Outcome
+from memsvc.service import access
 from memsvc.service.gateway.parts import Parts
 
 __all__ = ["settle_in"]
@@ -29,8 +30,7 @@ def settle_in(
     `folders` are by vault. Raises Denied for anyone but a person who confirms, InvalidInput for a
     home that was opened since, StorageFailed.
     """
-    if caller.principal.kind is not PrincipalKind.HUMAN or not caller.confirmed:
-        raise Denied("restoring a backup is for a person, who confirms it: add --confirm")
+    access.require_confirmed(caller, "restoring a backup")
     with parts.database.write() as connection:
         if schema.current(connection):  # it was opened since, so it is in use
             raise InvalidInput(

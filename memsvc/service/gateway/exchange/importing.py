@@ -20,7 +20,7 @@ from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.exchange import Imported, ImportOutcome, ImportRecord, Outline, Planned
 from memsvc.model.replies import Json
-from memsvc.model.vocabulary import Action, NoteId, Outcome, PrincipalKind
+from memsvc.model.vocabulary import Action, NoteId, Outcome
 from memsvc.scope.proof import WriteScope
 from memsvc.service.gateway import checks, drafts, limits
 from memsvc.service.gateway.exchange import arriving
@@ -123,7 +123,7 @@ class ImportRun:
         are done, these are not. A budget that is used up is told of one record, the last of the
         answer.
         """
-        person = self._scope.caller.principal.kind is PrincipalKind.HUMAN
+        person = self._scope.caller.principal.is_person
         if self._rules.write_budget and not person:
             return self._take_each(records)
         return [done for some in _apart(records) for done in self._take_some(some)]

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from memsvc.errors import InvalidInput, Refused
 from memsvc.ids import derived_ulid
 from memsvc.ledger import registry
-from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
+from memsvc.ledger.records import Gone, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.exchange import Imported, ImportOutcome
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import ReviewKind, Status
@@ -25,9 +25,6 @@ from memsvc.service.gateway.review.holding import Hold, hold_of
 __all__ = ["Judge", "Verdict"]
 
 Pair = tuple[NoteRecord, VersionRecord]
-
-_LOST = "file deleted"
-"""`withheld` of a note whose file a person deleted: nothing that it says was rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,7 @@ class Judge:
             return self._again(one)
         if note is not None and not note.gone:
             return self._compare(connection, one, note)
-        if note is not None and note.withheld != _LOST:
+        if note is not None and note.withheld != Gone.FILE_DELETED:
             raise Refused(
                 f"note {note.note_id} was {note.status} here and does not come back by an import; "
                 "a reviewer can restore it",

@@ -9,7 +9,7 @@ from memsvc.ids import is_ulid
 from memsvc.index import writer as index
 from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import FileRecord, NoteRecord, VaultRecord, VersionRecord
+from memsvc.ledger.records import FileRecord, Gone, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Principal, Scope
 from memsvc.model.vocabulary import (
@@ -33,6 +33,7 @@ from memsvc.service.gateway.indexing import (
     index_version,
     resolve,
 )
+from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review import holding
 
@@ -474,16 +475,12 @@ def remove_note(
         ),
         at=now,
     )
-    ledger.end_version(
-        connection, note.note_id, note.version, recorded_to=stamp(now), end_mode="deleted"
-    )
-    ledger.update_note(
+    leave(
         connection,
-        note.note_id,
-        status=Status.RETRACTED.value,
-        withheld="file deleted",
-        updated_at=stamp(now),
+        note,
+        now=now,
+        status=Status.RETRACTED,
+        end_mode="deleted",
+        withheld=Gone.FILE_DELETED,
+        state=Gone.FILE_DELETED,
     )
-    ledger.set_names(connection, note.note_id, vault=note.vault, names=())
-    ledger.close_reviews(connection, note.note_id, at=now, state="file deleted")
-    index.remove_note(connection, note.note_id)

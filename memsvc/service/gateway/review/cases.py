@@ -20,6 +20,7 @@ from memsvc.service.gateway.correct import Change
 from memsvc.service.gateway.indexing import document_of, is_editable
 from memsvc.service.gateway.review.turning import Item, Turn
 from memsvc.service.gateway.save import free_path
+from memsvc.service.gateway.wordings import statements_of
 
 __all__ = [
     "Case",
@@ -129,8 +130,7 @@ def likely_stated(connection: Connection, turn: Turn, case: Case) -> list[checks
         note = registry.find_note(connection, one.id)
         version = registry.find_version(connection, one.id, note.version) if note else None
         if note is not None and version is not None and note.note_id != case.note.note_id:
-            document = document_of(version)
-            stated += checks.statements(document.title, document.body)
+            stated += statements_of(version)
     return stated
 
 

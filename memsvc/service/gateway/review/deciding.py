@@ -25,8 +25,6 @@ from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import change_of
 from memsvc.service.gateway.files.scan import Scanner
-from memsvc.service.gateway.forget import what_is_rejected
-from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.review.cases import (
@@ -40,6 +38,8 @@ from memsvc.service.gateway.review.cases import (
 )
 from memsvc.service.gateway.review.purge_request import decide_purge
 from memsvc.service.gateway.review.turning import Item, Turn
+from memsvc.service.gateway.standing import what_is_rejected
+from memsvc.service.gateway.wordings import statements_of
 
 __all__ = ["APPROVING", "decide"]
 
@@ -171,8 +171,7 @@ def _spared(turn: Turn, case: Case) -> list[checks.Statement]:
     """What the new text alone states: neither the old notes nor others close to it."""
     stated: list[checks.Statement] = []
     for _, old in case.olds:
-        document = document_of(old)
-        stated += checks.statements(document.title, document.body)
+        stated += statements_of(old)
     with turn.parts.database.read() as connection:
         stated += likely_stated(connection, turn, case)
     return checks.introduced(what_is_rejected(case.version), stated)

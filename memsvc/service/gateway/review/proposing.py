@@ -7,13 +7,14 @@ from memsvc.model.requests import CorrectRequest, SaveRequest
 from memsvc.model.vocabulary import ReviewKind
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.correct import Change, Current
+from memsvc.service.gateway.correct import Change
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.guard.restated import Suspicion, held
 from memsvc.service.gateway.indexing import document_of, is_editable, vectors_for
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review.holding import Hold
 from memsvc.service.gateway.save import create
+from memsvc.service.gateway.standing import Current
 
 __all__ = ["propose_correction"]
 

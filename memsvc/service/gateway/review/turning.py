@@ -23,6 +23,7 @@ from memsvc.service.gateway.correct import Change, commit_rewrite, prepare_rewri
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.forget import trash_name
 from memsvc.service.gateway.indexing import document_of, index_version
+from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.save import commit_superseded, supersede
@@ -133,37 +134,25 @@ class Turn:
                 content_hash=version.content_hash,
             )
 
-        def step(connection: Connection, seq: int) -> None:
-            at = stamp(self.now)
-            self.rejected += make_tombstones(
+        def step(connection: Connection, _: int) -> None:
+            leave(
                 connection,
-                self.parts,
-                self.at(note, version),
-                list(rejected),
-                reason=self.reason,
-                event_seq=seq,
-            )
-            ledger.end_version(
-                connection, note.note_id, version.version, recorded_to=at, end_mode=why
-            )
-            ledger.update_note(
-                connection,
-                note.note_id,
-                status=status.value,
+                note,
+                now=self.now,
+                status=status,
+                end_mode=why,
                 withheld=why,
+                state=why,
                 trash_path=target,
-                updated_at=at,
             )
-            ledger.set_names(connection, note.note_id, vault=note.vault, names=())
-            ledger.close_reviews(connection, note.note_id, at=self.now, state=why)
-            index.remove_note(connection, note.note_id)
 
+        self.reject(note, version, rejected)
         self.steps.append(step)
 
     def reject(
         self, note: NoteRecord, version: VersionRecord, rejected: Sequence[checks.Statement]
     ) -> None:
-        """Claims are rejected whose note lives on with another text."""
+        """Claims of a note are rejected."""
 
         def step(connection: Connection, seq: int) -> None:
             self.rejected += make_tombstones(

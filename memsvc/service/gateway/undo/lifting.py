@@ -1,11 +1,11 @@
 """Lifting a tombstone: only a reviewer, with a confirmation, and on record."""
 
-from memsvc.errors import Denied, NotFound
+from memsvc.errors import NotFound
 from memsvc.ledger import reader
 from memsvc.ledger import writer as ledger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, ProjectSlug, Role, VaultName
+from memsvc.model.vocabulary import Action, Outcome, ProjectSlug, Role, VaultName
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.parts import Parts
@@ -32,8 +32,7 @@ def lift(parts: Parts, caller: Caller, *, tombstone_id: str, reason: str) -> dic
             project=found[0]["project"],
             need=Role.REVIEWER,
         )
-    if caller.principal.kind is not PrincipalKind.HUMAN or not caller.confirmed:
-        raise Denied("lifting a rejection is for a person, who confirms it: add --confirm")
+    access.require_confirmed(caller, "lifting a rejection")
     row = found[0]
     now = parts.clock.now()
     with parts.database.write() as connection:

@@ -10,22 +10,20 @@ from memsvc.index import rejections
 from memsvc.index import writer as index
 from memsvc.ledger import registry, review_items
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import VersionRecord
+from memsvc.ledger.records import Gone, VersionRecord
 from memsvc.model.events import NewEvent
-from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply, Json
 from memsvc.model.requests import ForgetRequest
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, Status
+from memsvc.model.vocabulary import Action, Outcome, Status
 from memsvc.service import access
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.correct import Current, make_tombstones
-from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import First, Parts
+from memsvc.service.gateway.standing import Current, make_tombstones, what_is_rejected
 from memsvc.service.gateway.undo.copies import Copies, find_copies, history_keeps, telling_lines
 from memsvc.service.gateway.undo.erasing import SCRUB, scrub
 
-__all__ = ["may_purge", "purge"]
+__all__ = ["purge"]
 
 _MOST_NAMED = 20
 _ALWAYS = (
@@ -53,11 +51,6 @@ class _Plan:
     copies: Copies
     quoting: list[str]
     again: list[str]
-
-
-def may_purge(caller: Caller) -> bool:
-    """Whether the caller's purge is one, and not a retraction with a request for a person."""
-    return caller.principal.kind is PrincipalKind.HUMAN and bool(caller.confirmed)
 
 
 def purge(
@@ -126,7 +119,7 @@ def _proposed(parts: Parts, now_is: Current) -> list[Current]:
                 and version is not None
                 and note.scope == now_is.note.scope
                 and note.status not in (Status.ACTIVE, Status.SUPERSEDED)
-                and note.withheld != "purged"
+                and note.withheld != Gone.PURGED
             ):
                 found.append(replace(now_is, note=note, version=version))
     return found
@@ -150,10 +143,8 @@ def _plan(parts: Parts, now_is: Current, doomed: Sequence[Current]) -> _Plan:
     claims: dict[str, checks.Statement] = {}
     for version in reversed(versions):
         if version.content:
-            document = document_of(version)
-            for one in checks.statements(document.title, document.body):
-                if one.kind != "title" or any(char.isdigit() for char in one.normal):
-                    claims.setdefault(one.normal, one)
+            for one in what_is_rejected(version):
+                claims.setdefault(one.normal, one)
     quoting = [reason for reason in reasons if any(line in reason for line in lines)]
     return _Plan(now_is, versions, list(claims.values()), copies, quoting, again)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp, stamp_seconds
-from memsvc.errors import Denied, InvalidInput, Uneditable
+from memsvc.errors import InvalidInput, Uneditable
 from memsvc.index import writer as index
 from memsvc.ledger import registry, review_items, tombstones
 from memsvc.ledger import writer as ledger
@@ -15,13 +15,12 @@ from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Principal
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
-from memsvc.model.vocabulary import Action, Outcome, PrincipalKind, ReviewKind, Role, Status
+from memsvc.model.vocabulary import Action, Outcome, ReviewKind, Role, Status
 from memsvc.notes.document import Document
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.correct import Current, current
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.files.scan import Scanner
@@ -36,6 +35,7 @@ from memsvc.service.gateway.indexing import (
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import First, Parts
 from memsvc.service.gateway.review.holding import REVIEW, Hold, queue
+from memsvc.service.gateway.standing import Current, current
 
 __all__ = ["bring_back", "restore"]
 
@@ -68,8 +68,7 @@ def restore(
     what other notes' rejections block), Uneditable, StorageFailed, VaultOffline.
     """
     checks.check_lines(reason=request.reason)
-    if caller.principal.kind is not PrincipalKind.HUMAN or not caller.confirmed:
-        raise Denied("bringing a note back is for a person, who confirms it: add --confirm")
+    access.require_confirmed(caller, "bringing a note back")
     with parts.database.read() as connection:
         scope, _ = access.note_for(connection, caller, request.id, need=Role.REVIEWER, gone=True)
     with parts.locked(scope.scope.vault):
