@@ -28,6 +28,7 @@ __all__ = [
     "render",
     "render_correct",
     "render_current",
+    "render_echoes",
     "render_error",
     "render_event",
     "render_forget",
@@ -113,14 +114,22 @@ def render_forget(reply: ForgetReply) -> str:
         lines.append(f"removed for good: {counted(reply.erased, 'file')}")
     if reply.also_purged:
         lines.append(f"purged too, as proposed for it: {', '.join(reply.also_purged)}")
-    lines += _others("other notes that state the same:", reply.also_stated_in)
-    too = any(one.how.endswith("retracted") for one in reply.derived)
-    heading = "retracted too, as derived from it:" if too else "notes whose source it is:"
-    lines += _others(heading, reply.derived)
-    if reply.out_of_reach:
-        lines.append("out of reach, where the text may still be:")
-        lines += [_fenced([f"- {where}" for where in reply.out_of_reach], most=_OUT_OF_REACH)]
+    lines += render_echoes(reply.also_stated_in, reply.derived, reply.out_of_reach)
     return _bounded([*lines, *_notice(reply.notice)])
+
+
+def render_echoes(
+    also_stated_in: Sequence[Related], derived: Sequence[Related], out_of_reach: Sequence[str]
+) -> list[str]:
+    """The lines on what else states what left recall, was made of it, or may hold it still."""
+    lines = _others("other notes that state the same:", also_stated_in)
+    too = any(one.how.endswith("retracted") for one in derived)
+    heading = "retracted too, as derived from it:" if too else "notes whose source it is:"
+    lines += _others(heading, derived)
+    if out_of_reach:
+        lines.append("out of reach, where the text may still be:")
+        lines += [_fenced([f"- {where}" for where in out_of_reach], most=_OUT_OF_REACH)]
+    return lines
 
 
 def render_restore(reply: RestoreReply) -> str:

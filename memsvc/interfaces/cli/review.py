@@ -223,22 +223,19 @@ def _decided(reply: Mapping[str, object]) -> str:
 
 def _purged(report: Mapping[str, object]) -> list[str]:
     """What a purge did, what else states or quotes the same, and where the text may still be."""
-    from memsvc.interfaces.fence import one_line  # see _grouped
+    from memsvc.interfaces.render import render_echoes  # see _grouped
+    from memsvc.model.replies import Related
 
-    lines = [f"purged: note {report['id']} · files removed for good {report['erased']}"]
-    headings = {
-        "also_stated_in": "other notes that state the same:",
-        "derived": "notes whose source it is:",
-    }
-    for key, heading in headings.items():
-        rows = _rows(report.get(key))
-        lines += [heading] if rows else []
-        lines += [f"- {row['id']} · {one_line(str(row['title']), 100)}" for row in rows]
+    stated, derived = (
+        [Related(**row) for row in _rows(report.get(key))]  # type: ignore[arg-type] # as_data of Related
+        for key in ("also_stated_in", "derived")
+    )
     places = report.get("out_of_reach")
-    if isinstance(places, list) and places:
-        lines.append("out of reach, where the text may still be:")
-        lines += [f"- {one_line(str(one), 200)}" for one in places]
-    return lines
+    beyond = [str(one) for one in places] if isinstance(places, list) else []
+    return [
+        f"purged: note {report['id']} · files removed for good {report['erased']}",
+        *render_echoes(stated, derived, beyond),
+    ]
 
 
 def _grouped(rows: Sequence[Mapping[str, object]]) -> str:
