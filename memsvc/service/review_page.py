@@ -9,9 +9,10 @@ from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.model.replies import Json, Related, as_data
-from memsvc.model.vocabulary import ReviewKind, Status
+from memsvc.model.vocabulary import ReviewKind
 from memsvc.notes.threeway import merged, three_way
 from memsvc.scope.proof import ReadScope
+from memsvc.service.gateway.review.cases import sides, standing_text
 from memsvc.service.texts import bounded, difference
 
 __all__ = ["review_page"]
@@ -92,13 +93,9 @@ def _reasons(scope: ReadScope, connection: Connection, detail: Row) -> Iterator[
 
 def _from_earlier(connection: Connection, version: VersionRecord) -> Iterator[Json]:
     """How the text differs from the note's own last approved one."""
-    earlier = [
-        one
-        for one in registry.versions_of(connection, version.note_id)
-        if one.version < version.version and one.status is Status.ACTIVE
-    ]
-    if earlier and earlier[-1].text_key != version.text_key:
-        yield _difference(earlier[-1], version)
+    earlier = standing_text(connection, version)
+    if earlier is not None:
+        yield _difference(earlier, version)
 
 
 def _from_others(
@@ -129,9 +126,7 @@ def _difference(old: VersionRecord, new: VersionRecord) -> Row:
 def _three_way(connection: Connection, version: VersionRecord, row: Row) -> Row:
     """Before, committed and file: both differences, and one text with clashes marked."""
     detail = row["detail"] if isinstance(row["detail"], dict) else {}
-    versions = registry.versions_of(connection, version.note_id)
-    base = next((one for one in versions if one.content_hash == detail.get("base_hash")), None)
-    ours = next((one for one in versions if one.version == row["version"]), None)
+    ours, base = sides(connection, version.note_id, row["version"], detail)
     before, committed = base.body if base else "", ours.body if ours else ""
     text, clashes = merged(three_way(before, committed, version.body))
     shown, cut = bounded(text.splitlines())

@@ -16,6 +16,7 @@ from memsvc.model.vocabulary import ProjectSlug, ReviewKind, VaultName
 from memsvc.service import access
 from memsvc.service.audit import AuditDesk
 from memsvc.service.gateway.checks import Statement
+from memsvc.service.gateway.review.holding import NO_ITEM
 from memsvc.service.likeness import group_token, likeness_groups
 
 __all__ = ["ReviewDesk"]
@@ -156,10 +157,7 @@ def _open_row(connection: Connection, caller: Caller, review_id: str) -> Row:
     scope = access.oversight(connection, caller)
     rows = reader.reviews(scope, connection, review_id=review_id) if review_id else []
     if not rows or rows[0]["state"] != "open":
-        raise NotFound(
-            "no open review item by that id: it was decided, or its text was edited since and "
-            "waits under another id; `memsvc review list` shows what is open"
-        )
+        raise NotFound(NO_ITEM)
     return rows[0]
 
 

@@ -11,6 +11,7 @@ from memsvc.errors import InvalidInput, NotFound, Uneditable
 from memsvc.index import reader as index
 from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VersionRecord
+from memsvc.model.replies import Json
 from memsvc.model.requests import DecisionRequest
 from memsvc.model.vocabulary import Action, NoteId, ReviewKind, Status, Trust
 from memsvc.notes.frontmatter import Value, edit
@@ -18,7 +19,8 @@ from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import Change
 from memsvc.service.gateway.indexing import document_of, is_editable
-from memsvc.service.gateway.review.turning import Item, Turn
+from memsvc.service.gateway.review.decision import Item
+from memsvc.service.gateway.review.turning import Turn
 from memsvc.service.gateway.save import free_path
 from memsvc.service.gateway.wordings import statements_of
 
@@ -30,6 +32,7 @@ __all__ = [
     "likely_stated",
     "paths_of",
     "restoration_of",
+    "sides",
     "standing_text",
 ]
 
@@ -65,24 +68,26 @@ def case_of(connection: Connection, item: Item, request: DecisionRequest) -> Cas
         raise NotFound("the note of this item is not there any more", argument="id")
     case = Case(item, request, note, version, olds=tuple(_olds(connection, item, request)))
     if item.kind == ReviewKind.CONFLICT:
-        versions = registry.versions_of(connection, item.note_id)
-        return replace(
-            case,
-            ours=next((one for one in versions if one.version == item.version), None),
-            base=next(
-                (one for one in versions if one.content_hash == item.detail.get("base_hash")), None
-            ),
-        )
-    return replace(case, earlier=standing_text(connection, note, version))
+        ours, base = sides(connection, item.note_id, item.version, item.detail)
+        return replace(case, ours=ours, base=base)
+    return replace(case, earlier=standing_text(connection, version))
 
 
-def standing_text(
-    connection: Connection, note: NoteRecord, version: VersionRecord
-) -> VersionRecord | None:
+def sides(
+    connection: Connection, note_id: str, committed: Json, detail: Mapping[str, Json]
+) -> tuple[VersionRecord | None, VersionRecord | None]:
+    """Of a conflict: what was committed meanwhile, and the text that both changes began with."""
+    versions = registry.versions_of(connection, note_id)
+    ours = next((one for one in versions if one.version == committed), None)
+    base = next((one for one in versions if one.content_hash == detail.get("base_hash")), None)
+    return ours, base
+
+
+def standing_text(connection: Connection, version: VersionRecord) -> VersionRecord | None:
     """The last text of the note that was approved, if it is another one than `version`."""
     earlier = [
         one
-        for one in registry.versions_of(connection, note.note_id)
+        for one in registry.versions_of(connection, version.note_id)
         if one.version < version.version and one.status is Status.ACTIVE
     ]
     if not earlier or earlier[-1].text_key == version.text_key:

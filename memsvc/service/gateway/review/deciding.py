@@ -5,15 +5,12 @@ from dataclasses import replace
 
 from memsvc.errors import Denied, InvalidInput, NotFound
 from memsvc.ledger import reader
-from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json
 from memsvc.model.requests import CorrectRequest, DecisionRequest
 from memsvc.model.vocabulary import (
-    Action,
     CorrectMode,
     Disposition,
-    Outcome,
     ProjectSlug,
     ReviewKind,
     Status,
@@ -36,8 +33,10 @@ from memsvc.service.gateway.review.cases import (
     paths_of,
     restoration_of,
 )
+from memsvc.service.gateway.review.decision import Decision, Item
+from memsvc.service.gateway.review.holding import NO_ITEM
 from memsvc.service.gateway.review.purge_request import decide_purge
-from memsvc.service.gateway.review.turning import Item, Turn
+from memsvc.service.gateway.review.turning import Turn
 from memsvc.service.gateway.standing import what_is_rejected
 from memsvc.service.gateway.wordings import statements_of
 
@@ -45,11 +44,6 @@ __all__ = ["APPROVING", "decide"]
 
 APPROVING = frozenset({Disposition.KEEP_NEW, Disposition.KEEP_BOTH, Disposition.REPLACE})
 """Dispositions by which something comes to stand; the others reject the new text."""
-
-NO_ITEM = (
-    "no open review item by that id: it was decided, or its text was edited since and waits under "
-    "another id; `memsvc review list` shows what is open"
-)
 
 
 def decide(
@@ -112,46 +106,27 @@ def _open_item(parts: Parts, caller: Caller, review_id: str) -> tuple[Item, Writ
 
 
 def _carry_out(turn: Turn, case: Case, caller: Caller, *, approves: bool) -> dict[str, Json]:
-    request, item = case.request, case.item
-    written = item.detail.get("edited_by")
-    edited_by = list(written) if isinstance(written, list) else []
-    own = request.disposition is Disposition.REPLACE
-    if own:
-        edited_by.append(str(caller.principal))
-    proposed_by = item.detail.get("by", "")
-    decision: dict[str, Json] = {
-        "review": item.review_id,
-        "kind": item.kind,
-        "disposition": request.disposition.value,
-        "proposed_by": proposed_by,
-        "edited_by": list[Json](dict.fromkeys(str(one) for one in edited_by)),
-        "superseded": list[Json](turn.superseded),
-        "by": str(caller.principal),
-    }
-    event = NewEvent(
-        action=Action.APPROVE if approves else Action.REJECT,
-        outcome=Outcome.DONE,
-        caller=caller,
-        scope=item.scope,
-        note_id=case.note.note_id,
-        version=case.version.version,
-        reason=request.reason,
-        before_hash=case.version.content_hash,
-        detail={**decision, "confirmed": caller.confirmed},
+    written = case.item.detail.get("edited_by")
+    decision = Decision(
+        case.item,
+        case.request,
+        caller,
+        approves,
+        edited_by=tuple(str(one) for one in written) if isinstance(written, list) else (),
+        superseded=tuple(turn.superseded),
     )
-    state = "approved" if approves else "rejected"
-    seq, conflicts = turn.commit(item, event, state=state, decision=decision, lift=request.lift)
-    notice = "a file was edited meanwhile and kept; see `memsvc review list`" if conflicts else ""
-    return {
-        **decision,
-        "outcome": state,
-        "id": str(case.note.note_id),
-        "path": case.note.path,
-        "scope": str(item.scope),
-        "event": seq,
-        "tombstones": turn.rejected,
-        "notice": notice,
-    }
+    note, version = case.note, case.version
+    event = decision.event(note.note_id, version.version, before_hash=version.content_hash)
+    seq, conflicts = turn.commit(decision, event, lift=case.request.lift)
+    return decision.reply(
+        str(note.note_id),
+        path=note.path,
+        event_seq=seq,
+        tombstones=turn.rejected,
+        notice="a file was edited meanwhile and kept; see `memsvc review list`"
+        if conflicts
+        else "",
+    )
 
 
 def _approve(turn: Turn, case: Case, *, alone: bool = False) -> None:
@@ -191,19 +166,19 @@ def _proposal(turn: Turn, case: Case) -> None:
     if disposition in APPROVING:
         _approve(turn, case, alone=disposition is Disposition.KEEP_BOTH)
         return
-    both = disposition is Disposition.REJECT_BOTH
+    _turn_down(turn, case)
+
+
+def _turn_down(turn: Turn, case: Case) -> None:
+    """A proposed text is rejected, and with reject-both the old notes go too."""
+    both = case.request.disposition is Disposition.REJECT_BOTH
     if both and not case.olds:
         raise _no_old(case)
     rejected = what_is_rejected(case.version) if both else _spared(turn, case)
     turn.retire(case.note, case.version, rejected, status=Status.REJECTED, why="rejected")
-    if both:
-        _retract_olds(turn, case)
-
-
-def _retract_olds(turn: Turn, case: Case) -> None:
-    for note, version in case.olds:
-        rejected = what_is_rejected(version)
-        turn.retire(note, version, rejected, status=Status.RETRACTED, why="forgotten")
+    for note, version in case.olds if both else ():
+        gone = what_is_rejected(version)
+        turn.retire(note, version, gone, status=Status.RETRACTED, why="forgotten")
 
 
 def _correction(turn: Turn, case: Case) -> None:
@@ -215,13 +190,7 @@ def _correction(turn: Turn, case: Case) -> None:
     elif disposition is Disposition.KEEP_BOTH:
         _approve(turn, case, alone=True)
     else:
-        both = disposition is Disposition.REJECT_BOTH
-        if both and not case.olds:
-            raise _no_old(case)
-        rejected = what_is_rejected(case.version) if both else _spared(turn, case)
-        turn.retire(case.note, case.version, rejected, status=Status.REJECTED, why="rejected")
-        if both:
-            _retract_olds(turn, case)
+        _turn_down(turn, case)
 
 
 def _apply_correction(turn: Turn, case: Case) -> None:

@@ -16,6 +16,7 @@ from memsvc.service.gateway.parts import Parts
 
 __all__ = [
     "EXTERNAL_EDIT",
+    "NO_ITEM",
     "RESTATEMENT",
     "REVIEW",
     "Hold",
@@ -36,6 +37,10 @@ RESTATEMENT = "likely_restatement"
 """`withheld` of a file that probably says again, in other words, what was rejected."""
 EXTERNAL_EDIT = "external_edit"
 """`withheld` of a file that was changed outside, in a vault that has such changes proposed."""
+NO_ITEM = (
+    "no open review item by that id: it was decided, or its text was edited since and waits under "
+    "another id; `memsvc review list` shows what is open"
+)
 _FOR_A_PERSON = frozenset({REVIEW, EXTERNAL_EDIT})
 
 

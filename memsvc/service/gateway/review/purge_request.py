@@ -9,18 +9,16 @@ from memsvc.clock import Clock
 from memsvc.errors import Denied, InvalidInput, NotFound
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
-from memsvc.model.events import NewEvent
-from memsvc.model.identity import Caller
 from memsvc.model.replies import Json, RestoreReply, as_data
 from memsvc.model.requests import DecisionRequest, ForgetRequest, RestoreRequest
-from memsvc.model.vocabulary import Action, Disposition, ForgetMode, Outcome
+from memsvc.model.vocabulary import Disposition, ForgetMode
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
-from memsvc.service.gateway.review.turning import Item
+from memsvc.service.gateway.review.decision import Decision, Item
 from memsvc.service.gateway.standing import Current
 from memsvc.service.gateway.undo.derived import derived_from
 from memsvc.service.gateway.undo.purge import purge
@@ -58,8 +56,10 @@ def decide_purge(
             "--confirm"
         )
     now_is = _current(parts, scanner, scope, item)
-    close = _Closing(parts.clock, scope.caller, item, request, now_is.version.version)
-    if disposition is Disposition.KEEP_NEW:
+    approves = disposition is Disposition.KEEP_NEW
+    decision = Decision(item, request, scope.caller, approves)
+    close = _Closing(parts.clock, decision, now_is.version.version)
+    if approves:
         return _destroy(parts, now_is, close)
     if disposition is Disposition.KEEP_OLD:
         back = RestoreRequest(id=item.note_id, reason=request.reason)
@@ -106,55 +106,19 @@ def _object(data: Json) -> dict[str, Json]:
 class _Closing:
     """Closes the item, with the decision's event, at the beginning of the transaction that acts."""
 
-    def __init__(
-        self, clock: Clock, caller: Caller, item: Item, request: DecisionRequest, version: int
-    ) -> None:
-        self.request = request
+    def __init__(self, clock: Clock, decision: Decision, version: int) -> None:
+        self.request = decision.request
         self._clock = clock
-        self._caller = caller
-        self._item = item
+        self._decision = decision
         self._version = version
         self._seq = 0
-        self._approves = request.disposition is Disposition.KEEP_NEW
-        self._decision: dict[str, Json] = {
-            "review": item.review_id,
-            "kind": item.kind,
-            "disposition": request.disposition.value,
-            "proposed_by": item.detail.get("by", ""),
-            "edited_by": [],
-            "superseded": [],
-            "by": str(caller.principal),
-        }
 
     def __call__(self, connection: Connection) -> None:
         """Raises InvalidInput when somebody else decided meanwhile."""
         now = self._clock.now()
-        self._seq = ledger.add_event(
-            connection,
-            NewEvent(
-                action=Action.APPROVE if self._approves else Action.REJECT,
-                outcome=Outcome.DONE,
-                caller=self._caller,
-                scope=self._item.scope,
-                note_id=self._item.note_id,
-                version=self._version,
-                reason=self.request.reason,
-                detail={**self._decision, "confirmed": self._caller.confirmed},
-            ),
-            at=now,
-        )
-        if not ledger.decide_review(
-            connection,
-            self._item.review_id,
-            at=now,
-            state=self._state,
-            decision={**self._decision, "event": self._seq},
-        ):
-            raise InvalidInput("this item was decided meanwhile", argument="id")
-
-    @property
-    def _state(self) -> str:
-        return "approved" if self._approves else "rejected"
+        event = self._decision.event(self._decision.item.note_id, self._version)
+        self._seq = ledger.add_event(connection, event, at=now)
+        self._decision.close(connection, event_seq=self._seq, at=now)
 
     def reply(
         self,
@@ -165,14 +129,11 @@ class _Closing:
         restored: RestoreReply | None = None,
     ) -> dict[str, Json]:
         """What the person is told, after the transaction."""
-        reply = {
-            **self._decision,
-            "outcome": self._state,
-            "id": self._item.note_id,
-            "path": path,
-            "scope": str(self._item.scope),
-            "event": self._seq,
-            "tombstones": tombstones,
-            "notice": notice,
-        }
+        reply = self._decision.reply(
+            self._decision.item.note_id,
+            path=path,
+            event_seq=self._seq,
+            tombstones=tombstones,
+            notice=notice,
+        )
         return reply if restored is None else {**reply, "restored": as_data(restored)}

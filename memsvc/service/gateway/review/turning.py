@@ -8,14 +8,11 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp
-from memsvc.errors import InvalidInput
 from memsvc.index import writer as index
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
-from memsvc.model.identity import Scope
-from memsvc.model.replies import Json
-from memsvc.model.vocabulary import Action, Outcome, Status, Trust
+from memsvc.model.vocabulary import Action, Status, Trust
 from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks, drafts
@@ -26,26 +23,15 @@ from memsvc.service.gateway.indexing import document_of, index_version
 from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.review.decision import Decision
 from memsvc.service.gateway.save import commit_superseded, supersede
 from memsvc.service.gateway.standing import Current, make_tombstones
+from memsvc.service.gateway.undo.lifting import lift_one
 
-__all__ = ["Item", "Turn"]
+__all__ = ["Turn"]
 
 Step = Callable[[Connection, int], None]
 """A part of the decision's transaction; it is told the number of the decision's event."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An open review item."""
-
-    review_id: str
-    kind: str
-    scope: Scope
-    note_id: str
-    version: int
-    event_seq: int
-    detail: dict[str, Json]
 
 
 @dataclass(slots=True)
@@ -205,9 +191,7 @@ class Turn:
 
         self.steps.append(step)
 
-    def commit(
-        self, item: Item, event: NewEvent, *, state: str, decision: dict[str, Json], lift: bool
-    ) -> tuple[int, list[str]]:
+    def commit(self, decision: Decision, event: NewEvent, *, lift: bool) -> tuple[int, list[str]]:
         """Do it all: the event's number, and paths where a person's edit stood in the way.
 
         Raises RejectedClaim when a text that is to stand was rejected before and `lift` is not set;
@@ -216,7 +200,7 @@ class Turn:
         try:
             with self.parts.database.write() as connection, index.together(connection):
                 seq = ledger.add_event(connection, event, at=self.now)
-                self._close(connection, item, state, {**decision, "event": seq})
+                decision.close(connection, event_seq=seq, at=self.now)
                 self._clear(connection, event, lift=lift)
                 for step in self.steps:
                     step(connection, seq)
@@ -226,38 +210,19 @@ class Turn:
             raise
         return seq, self.staging.publish(self.parts)
 
-    def _close(
-        self, connection: Connection, item: Item, state: str, decision: dict[str, Json]
-    ) -> None:
-        if not ledger.decide_review(
-            connection, item.review_id, at=self.now, state=state, decision=decision
-        ):
-            raise InvalidInput("this item was decided meanwhile", argument="id")
-
     def _clear(self, connection: Connection, event: NewEvent, *, lift: bool) -> None:
         """Look for rejected claims among what is to stand; lift those that the reviewer allows."""
         met = checks.find_rejected(connection, self.parts.keys(), event.scope, self.stated)
         if not lift:
             checks.refuse_rejected(met)
         for one in {record.tombstone_id: record for record in met}.values():
-            seq = ledger.add_event(
+            lift_one(
                 connection,
-                NewEvent(
-                    action=Action.LIFT,
-                    outcome=Outcome.DONE,
-                    caller=event.caller,
-                    scope=event.scope,
-                    note_id=one.note_id,
-                    version=one.version,
-                    reason=self.reason,
-                    detail={"tombstone": one.tombstone_id, "confirmed": event.caller.confirmed},
-                ),
+                event.caller,
+                tombstone_id=one.tombstone_id,
+                scope=event.scope,
+                note_id=one.note_id,
+                version=one.version,
+                reason=self.reason,
                 at=self.now,
-            )
-            ledger.lift_tombstone(
-                connection,
-                one.tombstone_id,
-                at=self.now,
-                by=str(event.caller.principal),
-                event_seq=seq,
             )

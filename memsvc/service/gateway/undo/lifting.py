@@ -1,5 +1,9 @@
 """Lifting a tombstone: only a reviewer, with a confirmation, and on record."""
 
+from datetime import datetime
+
+from sqlalchemy import Connection
+
 from memsvc.errors import NotFound
 from memsvc.ledger import reader
 from memsvc.ledger import writer as ledger
@@ -10,7 +14,7 @@ from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["lift"]
+__all__ = ["lift", "lift_one"]
 
 
 def lift(parts: Parts, caller: Caller, *, tombstone_id: str, reason: str) -> dict[str, str]:
@@ -34,23 +38,45 @@ def lift(parts: Parts, caller: Caller, *, tombstone_id: str, reason: str) -> dic
         )
     access.require_confirmed(caller, "lifting a rejection")
     row = found[0]
-    now = parts.clock.now()
     with parts.database.write() as connection:
-        seq = ledger.add_event(
+        seq = lift_one(
             connection,
-            NewEvent(
-                action=Action.LIFT,
-                outcome=Outcome.DONE,
-                caller=caller,
-                scope=Scope(VaultName(row["vault"]), ProjectSlug(row["project"])),
-                note_id=row["note_id"],
-                version=row["version"],
-                reason=reason,
-                detail={"tombstone": row["tombstone_id"], "confirmed": caller.confirmed},
-            ),
-            at=now,
-        )
-        ledger.lift_tombstone(
-            connection, row["tombstone_id"], at=now, by=str(caller.principal), event_seq=seq
+            caller,
+            tombstone_id=row["tombstone_id"],
+            scope=Scope(VaultName(row["vault"]), ProjectSlug(row["project"])),
+            note_id=row["note_id"],
+            version=row["version"],
+            reason=reason,
+            at=parts.clock.now(),
         )
     return {"tombstone": str(row["tombstone_id"]), "event": str(seq)}
+
+
+def lift_one(
+    connection: Connection,
+    caller: Caller,
+    *,
+    tombstone_id: str,
+    scope: Scope,
+    note_id: str,
+    version: int,
+    reason: str,
+    at: datetime,
+) -> int:
+    """Lift a tombstone of a scope that the caller reviews, with an event of its own; its number."""
+    seq = ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.LIFT,
+            outcome=Outcome.DONE,
+            caller=caller,
+            scope=scope,
+            note_id=note_id,
+            version=version,
+            reason=reason,
+            detail={"tombstone": tombstone_id, "confirmed": caller.confirmed},
+        ),
+        at=at,
+    )
+    ledger.lift_tombstone(connection, tombstone_id, at=at, by=str(caller.principal), event_seq=seq)
+    return seq
