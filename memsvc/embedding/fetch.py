@@ -5,7 +5,6 @@ model that is there is whole. An interrupted fetch goes on where it stopped.
 """
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from memsvc.embedding.catalogue import HubModel
 from memsvc.embedding.download import PATIENT, Retries, download
 from memsvc.embedding.profile import digest_of
 from memsvc.errors import InvalidInput, ModelUnavailable, StorageFailed
+from memsvc.model.progress import Progress
 
 __all__ = ["HUB_ADDRESS", "fetch", "fetched", "fetched_bytes"]
 
@@ -20,9 +20,6 @@ HUB_ADDRESS = "https://huggingface.co"
 
 _SPARE = 64 * 1024 * 1024
 _LOCK_SECONDS = 5
-
-Progress = Callable[[int, int, str], None]
-"""Takes bytes done, bytes in all, and what is being done."""
 
 
 def fetch(

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
+from memsvc.database import in_batches
 from memsvc.ledger import tables
 from memsvc.ledger.records import (
     GONE,
@@ -45,7 +46,6 @@ __all__ = [
 ]
 
 _GONE = tuple(status.value for status in GONE)
-_BATCH = 400
 _WRITES = tuple(
     action.value
     for action in (
@@ -104,10 +104,10 @@ def at_paths(
     table = tables.note
     living: dict[str, NoteRecord] = {}
     gone: dict[str, NoteRecord] = {}
-    for start in range(0, len(paths), _BATCH):
+    for some in in_batches(paths):
         rows = connection.execute(
             select(table)
-            .where(table.c.vault == vault, table.c.path.in_(list(paths[start : start + _BATCH])))
+            .where(table.c.vault == vault, table.c.path.in_(some))
             .order_by(table.c.updated_at)
         )
         for row in rows:
@@ -290,13 +290,13 @@ def named(
     note, name = tables.note, tables.note_name
     wanted = sorted(set(names))
     found: list[tuple[str, str, str, str]] = []
-    for start in range(0, len(wanted), _BATCH):
+    for some in in_batches(wanted):
         rows = connection.execute(
             select(name.c.note_id, name.c.name, note.c.path, note.c.project)
             .join(note, note.c.note_id == name.c.note_id)
             .where(
                 name.c.vault == vault,
-                name.c.name.in_(wanted[start : start + _BATCH]),
+                name.c.name.in_(some),
                 note.c.status.not_in(_GONE),
             )
             .order_by(name.c.note_id)

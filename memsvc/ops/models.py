@@ -1,6 +1,5 @@
 """Models on disk: which there are, fetching one, and putting one to use in a home."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from memsvc.embedding.catalogue import HUB, HubModel, Kind, hub_model
@@ -9,6 +8,7 @@ from memsvc.embedding.folder import read_folder
 from memsvc.embedding.opening import FOLDER, NONE, PACKAGED, open_embedder, open_reranker
 from memsvc.embedding.profile import MINILM
 from memsvc.errors import InvalidInput, Misconfigured, ModelUnavailable
+from memsvc.model.progress import Progress
 from memsvc.model.replies import Json
 from memsvc.service.home import Home
 from memsvc.settings import Settings, write_setting
@@ -16,8 +16,6 @@ from memsvc.settings import Settings, write_setting
 __all__ = ["fetch_model", "list_models", "model_finding", "use_model"]
 
 _MIB = 2**20
-
-Progress = Callable[[int, int, str], None]
 
 
 def list_models(settings: Settings) -> list[dict[str, Json]]:

@@ -17,6 +17,7 @@ from memsvc.index import schema
 from memsvc.ledger import migrate, registry, tombstones
 from memsvc.ledger.records import FileRecord
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress
 from memsvc.model.replies import (
     CorrectReply,
     ForgetReply,
@@ -50,7 +51,7 @@ from memsvc.service.keeping_desk import KeepingDesk
 from memsvc.service.model_desk import ModelDesk
 from memsvc.service.recall import Recall
 from memsvc.service.recall.tuning import DEFAULT, Tuning
-from memsvc.service.stewardship import Progress, Stewardship
+from memsvc.service.stewardship import Stewardship
 from memsvc.service.views import note_view
 
 __all__ = ["MemoryService"]

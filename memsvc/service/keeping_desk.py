@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from memsvc.database import Database
 from memsvc.ledger import migrate, reader
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress
 from memsvc.model.replies import EventView, Json
 from memsvc.model.vocabulary import Action
 from memsvc.service import access
-from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.gateway.gateway import Gateway
 from memsvc.service.home import Home
 

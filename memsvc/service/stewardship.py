@@ -1,7 +1,7 @@
 """What the person who looks after a home does beside the audit: rejections, review, vaults, health."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from memsvc.clock import stamp
 from memsvc.errors import NotFound, VaultOffline
@@ -9,6 +9,7 @@ from memsvc.index import reader as index
 from memsvc.ledger import reader, registry
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import VaultName
@@ -17,9 +18,6 @@ from memsvc.service import access
 from memsvc.service.reviewing import ReviewDesk
 
 __all__ = ["Progress", "Stewardship"]
-
-Progress = Callable[[int, int, str], None]
-"""Called with done, total and what is being done."""
 
 
 class Stewardship(ReviewDesk):

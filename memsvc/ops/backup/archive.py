@@ -6,17 +6,16 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from memsvc.errors import InvalidInput, StorageFailed
+from memsvc.model.progress import Progress, tell
 from memsvc.ops.backup.manifest import ANCHOR, MANIFEST, SEALED, Manifest, Member, damaged, parse
 
 __all__ = ["Archive", "Progress", "open_archive"]
 
-Progress = Callable[[int, int, str], None]
-"""Called with done, total and what is being done."""
 
 _MOST_MANIFEST = 128 << 20
 _MOST_SEALED = 1 << 20
@@ -65,7 +64,7 @@ class Archive:
         for done, member in enumerate(members, start=1):
             for _ in self._pieces(member):
                 pass
-            _tell(progress, done, len(members), "verifying")
+            tell(progress, done, len(members), "verifying", every=_AT_ONCE)
 
     def extract(self, member: Member, target: Path) -> None:
         """Write a member to a file that is not there yet, with its time and permissions.
@@ -182,8 +181,3 @@ def _agree(manifest: Manifest, infos: dict[str, zipfile.ZipInfo]) -> None:
         raise damaged("it holds other files than its manifest says")
     if any(infos[name].file_size != member.size for name, member in members.items()):
         raise damaged("a file in it has another size than its manifest says")
-
-
-def _tell(progress: Progress | None, done: int, total: int, what: str) -> None:
-    if progress is not None and (done == total or done % _AT_ONCE == 0):
-        progress(done, total, what)

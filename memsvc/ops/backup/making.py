@@ -19,9 +19,10 @@ from memsvc.errors import InvalidInput, MemsvcError, Misconfigured, StorageFaile
 from memsvc.ledger.chain import Verdict
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.notes.paths import contains, is_note_path
 from memsvc.ops.backup import sealing
-from memsvc.ops.backup.archive import Progress, open_archive
+from memsvc.ops.backup.archive import open_archive
 from memsvc.ops.backup.copying import Found, Taken, copy_steadily, look_around
 from memsvc.ops.backup.manifest import (
     ANCHOR,
@@ -154,11 +155,8 @@ def _check(backing: Backing, request: BackupRequest) -> None:
             "seals them in the archive",
             argument="keys",
         )
-    if request.passphrase and len(request.passphrase) < sealing.LEAST_PASSPHRASE:
-        raise InvalidInput(
-            f"the passphrase has fewer than {sealing.LEAST_PASSPHRASE} characters; take a longer one",
-            argument="passphrase",
-        )
+    if request.passphrase:
+        sealing.check_passphrase(request.passphrase)
     if request.keys is not None and request.keys == request.target:
         raise InvalidInput("keys and archive are two files; name two", argument="keys")
     places = [("target", request.target), *([("keys", request.keys)] if request.keys else [])]
@@ -292,7 +290,7 @@ def _pack(
             still.copy_ledger(ledger, _pages(progress))
         for done, (name, taken) in enumerate(spooled, start=1):
             packer.add(name, spool, taken)
-            _tell(progress, done, len(spooled), "packing notes")
+            tell(progress, done, len(spooled), "packing notes", every=_AT_ONCE)
         verdict = _slimmed(ledger)
         backing.check_keys(ledger)
         anchor = backing.signed(verdict)
@@ -348,7 +346,7 @@ def _add_loose(packer: Packer, copy: _Copy, progress: Progress | None) -> None:
             taken = copy_steadily(Path(copy.vault.path, path), file)
             if taken is not None:
                 packer.add(vault_member(copy.vault.name, path), file, taken)
-        _tell(progress, done, len(loose), "packing attachments")
+        tell(progress, done, len(loose), "packing attachments", every=_AT_ONCE)
 
 
 def _spool(spool: BinaryIO, copy: _Copy, progress: Progress | None) -> Iterator[tuple[str, Taken]]:
@@ -357,7 +355,7 @@ def _spool(spool: BinaryIO, copy: _Copy, progress: Progress | None) -> Iterator[
         taken = copy_steadily(Path(copy.vault.path, path), spool)
         if taken is not None:
             yield vault_member(copy.vault.name, path), taken
-        _tell(progress, done, len(copy.governed), "reading notes")
+        tell(progress, done, len(copy.governed), "reading notes", every=_AT_ONCE)
 
 
 def _add_home(packer: Packer, home: Path) -> None:
@@ -406,11 +404,6 @@ def _pages(progress: Progress | None) -> Callable[[int, int], None] | None:
     if progress is None:
         return None
     return lambda done, total: progress(done, total, "copying the ledger")
-
-
-def _tell(progress: Progress | None, done: int, total: int, what: str) -> None:
-    if progress is not None and (done == total or done % _AT_ONCE == 0):
-        progress(done, total, what)
 
 
 # -- after -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from memsvc.database import in_batches
 from memsvc.errors import (
     InvalidInput,
     NotFound,
@@ -17,11 +18,12 @@ from memsvc.errors import (
     Uneditable,
 )
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.notes.document import MAX_NOTE_BYTES
 from memsvc.notes.paths import is_note_path
-from memsvc.ops.backup.archive import Archive, Progress, open_archive
+from memsvc.ops.backup.archive import Archive, open_archive
 from memsvc.ops.backup.manifest import Member
-from memsvc.service.gateway.backup.catching_up import NotRestored
+from memsvc.service.gateway.backup.catching_up import NotRestored, told
 from memsvc.service.gateway.backup.merging import Lost, Merging, inside
 
 __all__ = ["MergeReport", "MergeRequest", "Service", "merge"]
@@ -131,12 +133,16 @@ class _Done:
         """Put back files, then return deleted notes; what could not come back."""
         missing = [one for one in lost if one.how == "file"]
         left: list[NotRestored] = []
-        for batch in _batches(missing, _NOTES_AT_ONCE):
+        for batch in in_batches(missing, _NOTES_AT_ONCE):
             back = self._merging.put_back(
                 batch, self._read, backup=self._archive.manifest_hash, reason=self._reason
             )
             self.files += len(back)
-            left += [_left(one, "not possible") for one in batch if one.note.note_id not in back]
+            left += [
+                told(one.note, one.note, "not possible")
+                for one in batch
+                if one.note.note_id not in back
+            ]
             self._tell(self.files, len(lost))
         self._merging.take_in(None)  # a vault that went offline for its missing notes is back
         deleted = [one for one in lost if one.how == "note"]
@@ -145,9 +151,9 @@ class _Done:
                 self._merging.bring_back(one, reason=self._reason)
                 self.notes += 1
             except RejectedClaim:
-                left.append(_left(one, "rejected claim"))
+                left.append(told(one.note, one.note, "rejected claim"))
             except _REFUSED as error:
-                left.append(_left(one, error.code))
+                left.append(told(one.note, one.note, error.code))
             self._tell(self.files + self.notes, len(lost))
         return left
 
@@ -167,19 +173,7 @@ class _Done:
         return self._archive.content(self._members[path], most=MAX_NOTE_BYTES)
 
     def _tell(self, done: int, total: int) -> None:
-        if self._progress is not None:
-            self._progress(done, total, "bringing back")
-
-
-def _left(one: Lost, why: str) -> NotRestored:
-    return NotRestored(
-        id=one.note.note_id,
-        vault=one.note.vault,
-        project=one.note.project,
-        path=one.note.path,
-        why=why,
-        at=one.note.updated_at,
-    )
+        tell(self._progress, done, total, "bringing back")
 
 
 def _attachments(
@@ -213,11 +207,6 @@ def _wanted(only: tuple[str, ...], path: str, note_id: str) -> bool:
         one.upper() == note_id or path == one.strip("/") or path.startswith(f"{one.strip('/')}/")
         for one in only
     )
-
-
-def _batches(items: Sequence[Lost], size: int) -> Iterator[Sequence[Lost]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def _portions(members: Iterable[tuple[str, Member]]) -> Iterator[list[tuple[str, Member]]]:

@@ -63,15 +63,7 @@ class Packer:
                 left -= len(piece)
         if left or digest.hexdigest() != taken.sha256:
             raise StorageFailed("the disk did not keep what was copied; try another disk")
-        self.members.append(
-            Member(
-                name=name,
-                size=taken.size,
-                sha256=taken.sha256,
-                mtime_ns=taken.mtime_ns,
-                mode=taken.mode,
-            )
-        )
+        self._list(name, taken)
 
     def add_file(self, name: str, path: Path) -> None:
         """Pack a file that nobody else uses."""
@@ -84,6 +76,9 @@ class Packer:
         """Pack a member that is no file."""
         taken = Taken(0, len(data), hashlib.sha256(data).hexdigest(), time.time_ns(), _PRIVATE)
         self.add_plain(name, data)
+        self._list(name, taken)
+
+    def _list(self, name: str, taken: Taken) -> None:
         self.members.append(
             Member(
                 name=name,

@@ -13,10 +13,11 @@ from memsvc.ledger import anchor as anchors
 from memsvc.ledger.chain import Verdict
 from memsvc.ledger.keys import KeyRing
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import EventView, Json
 from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.ops.backup import sealing
-from memsvc.ops.backup.archive import Archive, Progress, open_archive
+from memsvc.ops.backup.archive import Archive, open_archive
 from memsvc.ops.backup.manifest import LEDGER, Manifest, damaged
 from memsvc.ops.backup.planning import Place, plan
 from memsvc.ops.backup.staging import Stage, sync_all
@@ -344,8 +345,7 @@ def _unpack(
     for done, (member, path) in enumerate(wanted, start=1):
         _make_folder(path.parent)
         archive.extract(member, path)
-        if progress is not None and (done % _AT_ONCE == 0 or done == len(wanted)):
-            progress(done, len(wanted), "unpacking")
+        tell(progress, done, len(wanted), "unpacking", every=_AT_ONCE)
     return roots
 
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from memsvc.errors import InvalidInput
 
-__all__ = ["KEY_FILES", "LEAST_PASSPHRASE", "apart", "from_apart", "seal", "unseal"]
+__all__ = [
+    "KEY_FILES",
+    "LEAST_PASSPHRASE",
+    "apart",
+    "check_passphrase",
+    "from_apart",
+    "seal",
+    "unseal",
+]
 
 KEY_FILES = ("tombstone.keys", "anchor.key")
 LEAST_PASSPHRASE = 8
@@ -21,16 +29,21 @@ _MOST_COST = 1 << 20
 _MOST_BYTES = 1 << 22
 
 
-def seal(files: Mapping[str, str], passphrase: str, *, bound_to: str) -> bytes:
-    """The files encrypted: scrypt makes the key, ChaCha20-Poly1305 seals, for one manifest only.
-
-    `bound_to` is the manifest's sha256. Raises InvalidInput for a passphrase that is too short.
-    """
+def check_passphrase(passphrase: str) -> None:
+    """Raises InvalidInput for a passphrase that is too short to seal anything with."""
     if len(passphrase) < LEAST_PASSPHRASE:
         raise InvalidInput(
             f"the passphrase has fewer than {LEAST_PASSPHRASE} characters; take a longer one",
             argument="passphrase",
         )
+
+
+def seal(files: Mapping[str, str], passphrase: str, *, bound_to: str) -> bytes:
+    """The files encrypted: scrypt makes the key, ChaCha20-Poly1305 seals, for one manifest only.
+
+    `bound_to` is the manifest's sha256. Raises InvalidInput for a passphrase that is too short.
+    """
+    check_passphrase(passphrase)
     salt, nonce = os.urandom(16), os.urandom(12)
     plain = json.dumps(dict(files)).encode("utf-8")
     secret = _cipher(passphrase, salt, _COST).encrypt(nonce, plain, _binding(bound_to))

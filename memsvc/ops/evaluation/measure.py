@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from memsvc.errors import Misconfigured, NotFound
 from memsvc.model.catalogue import Catalogue
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import Json, RecallReply
 from memsvc.model.requests import RecallRequest
 from memsvc.ops.evaluation.arms import ARMS, STANDARD, Arm
@@ -24,8 +25,6 @@ LARGE = 20_000
 """Tokens: the ranking is measured, not how much of it fits into a reply."""
 SESSION = "eval"
 NEARLY = 0.9
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,15 +184,13 @@ class _Desk:
         """Question by question, each arm in turn first: a busy machine slows all of them alike."""
         total = len(self._questions)
         for number, question in enumerate(self._questions):
-            if progress is not None:
-                progress(number, total, "ask")
+            tell(progress, number, total, "ask")
             turn = number % len(arms)
             for arm in (*arms[turn:], *arms[:turn]):
                 self._answers[arm.name].append(self._rank(arm, question))
                 if arm.name in callers:
                     self._silent[arm.name][question] = self._is_silent(arm, question)
-        if progress is not None:
-            progress(total, total, "ask")
+        tell(progress, total, total, "ask")
 
     def _rank(self, arm: Arm, question: Question) -> _Answer:
         """The first notes of a long reply, without the note that a bridge question is made of."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from memsvc.errors import StorageFailed, VaultOffline
 from memsvc.ids import is_ulid
+from memsvc.ledger.records import GONE
 from memsvc.model.exchange import Imported, Outline
 from memsvc.model.vocabulary import Kind, Status
 from memsvc.notes.document import MAX_NOTE_BYTES, Document, read_document
@@ -20,7 +21,6 @@ from memsvc.service.gateway.drafts import text_key
 
 __all__ = ["FolderSource", "MarkdownSource", "MemexSource", "ObsidianSource"]
 
-_GONE = (Status.RETRACTED, Status.REJECTED)
 _RESERVED = ("index.md", "log.md")
 """What OKF keeps for listings and logs, in every folder of a bundle."""
 _KINDS = {
@@ -111,7 +111,7 @@ class FolderSource:
         status = self.status_of(document)
         if not document.body.strip():
             return skipped(path, "the note is empty")
-        if status in _GONE:
+        if status in GONE:
             return skipped(path, f"the note was {status} there, and does not travel")
         declared = document.declared_id.upper()
         own = declared if is_ulid(declared) and declared not in ids else ""

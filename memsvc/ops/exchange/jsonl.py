@@ -7,6 +7,7 @@ from typing import Any
 
 from memsvc.errors import InvalidInput
 from memsvc.ids import is_ulid
+from memsvc.ledger.records import GONE
 from memsvc.model.exchange import Imported, Outline
 from memsvc.model.vocabulary import Kind, Status
 from memsvc.notes.frontmatter import Value, compose
@@ -17,7 +18,6 @@ from memsvc.service.gateway.drafts import text_key
 __all__ = ["JsonSource", "json_lines", "origin_of", "strings"]
 
 MOST_LINE = 64 * 1024 * 1024
-_GONE = (Status.RETRACTED, Status.REJECTED)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -86,7 +86,7 @@ class JsonSource:
         except Unreadable as error:
             return bad(place, str(error))
         status = Status(found["status"])
-        if status in _GONE:
+        if status in GONE:
             return skipped(place, f"the note was {status} there, and does not travel")
         note_id = str(found["id"])
         path = str(found["path"])

@@ -1,15 +1,15 @@
 """Writes a scope as one JSON file or as a folder of markdown files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from memsvc.errors import InvalidInput, Uneditable
+from memsvc.ledger.records import GONE
 from memsvc.model.exchange import ExportedNote, ExportRequest
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import Json
-from memsvc.model.vocabulary import Status
 from memsvc.notes.document import read_document
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.ops.exchange.places import new_file, new_folder
@@ -20,9 +20,7 @@ from memsvc.service.exchange_desk import Export
 __all__ = ["FORMS", "publish"]
 
 FORMS = ("json", "markdown")
-Progress = Callable[[int, int, str], None]
-
-_GONE = (Status.RETRACTED, Status.REJECTED)
+_AT_ONCE = 50
 
 
 def publish(
@@ -81,7 +79,7 @@ def _write_json(
         for note in export.notes:
             file.write(line_of(note))
             count += 1
-            _say(progress, count, total)
+            tell(progress, count, total, "exporting notes", every=_AT_ONCE)
         file.write(closing(count))
     return {"notes": count}
 
@@ -99,7 +97,7 @@ def _write_markdown(
     problems: list[Json] = []
     with new_folder(target, replace=replace, ours=_earlier(target)) as folder:
         for at, note in enumerate(export.notes, 1):
-            if note.status in _GONE:
+            if note.status in GONE:
                 left.append(note.id)  # its path may be another note's by now
                 continue
             text, problem = _with_frontmatter(note, export)
@@ -109,15 +107,10 @@ def _write_markdown(
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text.encode("utf-8", "surrogatepass"))
             files.append(note.path)
-            _say(progress, at, len(export.ids))
+            tell(progress, at, len(export.ids), "exporting notes", every=_AT_ONCE)
         manifest = {**head, "notes": len(files), "files": files}
         (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False), "utf-8")
     return {"notes": len(files), "left_out": left, "problems": problems}
-
-
-def _say(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None and (done % 50 == 0 or done == total):
-        progress(done, total, "exporting notes")
 
 
 def _earlier(target: Path) -> frozenset[str] | None:

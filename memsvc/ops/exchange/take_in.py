@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memsvc.database import in_batches
 from memsvc.errors import InvalidInput, MemsvcError, OverBudget, StorageFailed, VaultOffline
 from memsvc.model.exchange import (
     Imported,
@@ -17,6 +18,7 @@ from memsvc.model.exchange import (
     Replaces,
 )
 from memsvc.model.identity import Caller
+from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import Json, as_data
 from memsvc.model.vocabulary import Status
 from memsvc.notes.document import read_document
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "open_source", "problems", "take_in"]
 
 FORMS = ("auto", "json", "markdown", "memex", "obsidian", "server-memory")
-Progress = Callable[[int, int, str], None]
 
 _FOLDERS: dict[str, type[FolderSource]] = {
     "markdown": MarkdownSource,
@@ -206,8 +207,7 @@ def _batches(
 ) -> Iterator[list[ImportRecord]]:
     """The records of a source, replaced ones before those that replaced them."""
     planned: dict[str, Planned] = {}
-    for start in range(0, len(outlines), _PLANNED_AT_ONCE):
-        some = outlines[start : start + _PLANNED_AT_ONCE]
+    for some in in_batches(outlines, _PLANNED_AT_ONCE):
         planned |= zip((one.key for one in some), run.plan(some), strict=True)
     links = LinkMap(outlines, planned, roots=source.roots)
     successors = _successors(outlines, links)
@@ -227,8 +227,7 @@ def _batches(
         if len(batch) == _AT_ONCE or (at == len(ordered) and batch):
             yield batch
             batch = []
-        if progress is not None and (at % _AT_ONCE == 0 or at == len(ordered)):
-            progress(at, len(ordered), "importing notes")
+        tell(progress, at, len(ordered), "importing notes", every=_AT_ONCE)
 
 
 def _successors(outlines: Sequence[Outline], links: LinkMap) -> dict[str, str]:

@@ -19,6 +19,7 @@ from memsvc.ledger.records import VaultRecord
 from memsvc.logs import logger
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
+from memsvc.model.progress import Progress
 from memsvc.model.replies import CorrectReply, ForgetReply, Json, RestoreReply, SaveReply
 from memsvc.model.requests import (
     CorrectRequest,
@@ -31,7 +32,7 @@ from memsvc.model.vocabulary import Action, Outcome, VaultName
 from memsvc.service import access
 from memsvc.service.gateway import checks, rebuild, vaults
 from memsvc.service.gateway.correct import correct
-from memsvc.service.gateway.files.scan import Progress, Scanner, ScanReport
+from memsvc.service.gateway.files.scan import Scanner, ScanReport
 from memsvc.service.gateway.forget import forget
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.parts import Parts

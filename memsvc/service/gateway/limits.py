@@ -6,14 +6,14 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp
-from memsvc.errors import InvalidInput, NotFound, OverBudget
+from memsvc.errors import InvalidInput, OverBudget
 from memsvc.ledger import registry
 from memsvc.model.identity import Caller
 from memsvc.model.requests import CorrectRequest, SaveRequest
 from memsvc.model.vocabulary import VaultName
 from memsvc.notes.private import without_private
 from memsvc.scope.vault_policy import VaultPolicy
-from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.parts import Parts, vault_of
 
 __all__ = ["check_budget", "correct_without_private", "rules_of", "save_without_private"]
 
@@ -23,10 +23,7 @@ _WINDOW = timedelta(hours=1)
 def rules_of(parts: Parts, vault: VaultName) -> VaultPolicy:
     """The policy of a registered vault. Raises NotFound."""
     with parts.database.read() as connection:
-        record = registry.vault_named(connection, vault)
-    if record is None:
-        raise NotFound("that vault is not registered; `memsvc vault list` shows the vaults")
-    return VaultPolicy.of(record.policy)
+        return VaultPolicy.of(vault_of(connection, vault).policy)
 
 
 def check_budget(

@@ -20,7 +20,7 @@ from memsvc.model.vocabulary import VaultName
 from memsvc.service.gateway.files.folders import OwnChanges
 from memsvc.service.home import Home
 
-__all__ = ["First", "Parts", "root_of"]
+__all__ = ["First", "Parts", "root_of", "vault_of"]
 
 First = Callable[[Connection], None]
 """What a transaction does before anything else."""
@@ -68,11 +68,17 @@ class Parts:
             lock.release()
 
 
-def root_of(connection: Connection, name: VaultName) -> tuple[VaultRecord, Path]:
-    """A vault that is online, and its folder. Raises NotFound or VaultOffline."""
+def vault_of(connection: Connection, name: VaultName) -> VaultRecord:
+    """A registered vault. Raises NotFound."""
     record = registry.vault_named(connection, name)
     if record is None:
         raise NotFound("that vault is not registered; `memsvc vault list` shows the vaults")
+    return record
+
+
+def root_of(connection: Connection, name: VaultName) -> tuple[VaultRecord, Path]:
+    """A vault that is online, and its folder. Raises NotFound or VaultOffline."""
+    record = vault_of(connection, name)
     if record.offline_since:
         raise VaultOffline(
             f"vault {name} is offline since {record.offline_since}: {record.offline_reason}; "

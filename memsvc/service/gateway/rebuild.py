@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from memsvc.database import in_batches
 from memsvc.embedding.protocol import Embedder
 from memsvc.errors import ModelUnavailable
 from memsvc.index import models, schema
@@ -14,8 +15,8 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
+from memsvc.model.progress import Progress, tell
 from memsvc.model.vocabulary import Action, Outcome, VaultName
-from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_vectors
 from memsvc.service.gateway.parts import Parts
 
@@ -64,15 +65,15 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
     """Index every version of a vault's notes anew, a batch a transaction; how many notes."""
     with parts.database.read() as connection:
         notes = registry.notes_of(connection, vault)
-    for start in range(0, len(notes), NOTES_AT_ONCE):
-        batch = notes[start : start + NOTES_AT_ONCE]
+    done = 0
+    for batch in in_batches(notes, NOTES_AT_ONCE):
         with parts.locked(vault), parts.database.write() as connection:
             for note in batch:
                 current = registry.find_note(connection, note.note_id)
                 if current is not None and current.version == note.version:
                     put_note(connection, current)
-        if progress is not None:
-            progress(min(start + NOTES_AT_ONCE, len(notes)), len(notes), "indexing notes")
+        done += len(batch)
+        tell(progress, done, len(notes), "indexing notes")
     return len(notes)
 
 
@@ -155,6 +156,5 @@ def embed_missing(
             )
         done += len(read)
         after = batch[-1].chunk_id
-        if progress is not None:
-            progress(done, max(total, done), "embedding passages")
+        tell(progress, done, max(total, done), "embedding passages")
     return done

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from memsvc.clock import stamp
 from memsvc.errors import Denied, InvalidInput, NotFound, StorageFailed
 from memsvc.index import writer as index
@@ -12,6 +14,7 @@ from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
+from memsvc.model.replies import Json
 from memsvc.model.vocabulary import SHARED, Action, Outcome, VaultName
 from memsvc.notes.paths import contains, resolve_vault_path
 from memsvc.notes.walk import walk
@@ -60,18 +63,7 @@ def add_vault(
     with parts.database.write() as connection:
         _check_free(registry.vaults(connection), vault_name, root, parts.home.root)
         ledger.add_vault(connection, record)
-        detail = {"vault": "added", "layout": layout}
-        ledger.add_event(
-            connection,
-            NewEvent(
-                action=Action.CONFIG,
-                outcome=Outcome.DONE,
-                caller=caller,
-                scope=Scope(vault_name, SHARED),
-                detail=dict(detail),
-            ),
-            at=parts.clock.now(),
-        )
+        _tell(connection, parts, caller, vault_name, {"vault": "added", "layout": layout})
     return record
 
 
@@ -111,23 +103,11 @@ def remove_vault(parts: Parts, caller: Caller, *, name: str) -> None:
     """
     _finish_purges(parts, name)
     with parts.database.write() as connection:
-        record = registry.vault_named(connection, name)
-        if record is None:
-            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        record = _named(connection, name)
         for note in registry.notes_of(connection, record.name):
             index.remove_note(connection, note.note_id)
         ledger.remove_vault(connection, record.name)
-        ledger.add_event(
-            connection,
-            NewEvent(
-                action=Action.CONFIG,
-                outcome=Outcome.DONE,
-                caller=caller,
-                scope=Scope(record.name, SHARED),
-                detail={"vault": "removed"},
-            ),
-            at=parts.clock.now(),
-        )
+        _tell(connection, parts, caller, record.name, {"vault": "removed"})
 
 
 def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str]) -> dict[str, str]:
@@ -138,30 +118,48 @@ def set_policy(parts: Parts, caller: Caller, *, name: str, pairs: Sequence[str])
     if not caller.principal.is_person:
         raise Denied("a vault's policy is for the person who owns the home")
     with parts.database.write() as connection:
-        record = registry.vault_named(connection, name)
-        if record is None:
-            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        record = _named(connection, name)
         before = VaultPolicy.of(record.policy).shown()
         settings = changed_settings(record.policy, pairs)
         after = VaultPolicy.of(settings).shown()
         changed = {key: value for key, value in after.items() if before[key] != value}
         if changed:
             ledger.update_vault(connection, record.name, policy=json.dumps(settings))
-            ledger.add_event(
+            _tell(
                 connection,
-                NewEvent(
-                    action=Action.CONFIG,
-                    outcome=Outcome.DONE,
-                    caller=caller,
-                    scope=Scope(record.name, SHARED),
-                    detail={
-                        "policy": {**changed},
-                        "before": {key: before[key] for key in changed},
-                    },
-                ),
-                at=parts.clock.now(),
+                parts,
+                caller,
+                record.name,
+                {
+                    "policy": {**changed},
+                    "before": {key: before[key] for key in changed},
+                },
             )
     return after
+
+
+def _named(connection: Connection, name: str) -> VaultRecord:
+    record = registry.vault_named(connection, name)
+    if record is None:
+        raise NotFound("no vault of that name; `memsvc vault list` shows them")
+    return record
+
+
+def _tell(
+    connection: Connection, parts: Parts, caller: Caller, vault: VaultName, detail: dict[str, Json]
+) -> None:
+    """The event of a change to a vault's registration."""
+    ledger.add_event(
+        connection,
+        NewEvent(
+            action=Action.CONFIG,
+            outcome=Outcome.DONE,
+            caller=caller,
+            scope=Scope(vault, SHARED),
+            detail=detail,
+        ),
+        at=parts.clock.now(),
+    )
 
 
 def _finish_purges(parts: Parts, name: str) -> None:
@@ -184,24 +182,12 @@ def _finish_purges(parts: Parts, name: str) -> None:
 def accept_loss(parts: Parts, caller: Caller, *, name: str, accept: bool) -> VaultRecord:
     """Let the next scan believe that missing notes are deleted, or stop believing it."""
     with parts.database.write() as connection:
-        record = registry.vault_named(connection, name)
-        if record is None:
-            raise NotFound("no vault of that name; `memsvc vault list` shows them")
+        record = _named(connection, name)
         policy = {key: value for key, value in record.policy.items() if key != "accept_missing"}
         if accept:
             policy["accept_missing"] = "yes"
         ledger.update_vault(
             connection, record.name, policy=json.dumps(policy), offline_since="", offline_reason=""
         )
-        ledger.add_event(
-            connection,
-            NewEvent(
-                action=Action.CONFIG,
-                outcome=Outcome.DONE,
-                caller=caller,
-                scope=Scope(record.name, SHARED),
-                detail={"accept_missing": accept},
-            ),
-            at=parts.clock.now(),
-        )
+        _tell(connection, parts, caller, record.name, {"accept_missing": accept})
     return record

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from memsvc.clock import stamp
 from memsvc.database import Database, Snapshot
 from memsvc.errors import InvalidInput, Misconfigured
@@ -15,14 +17,15 @@ from memsvc.ledger.keys import KeyRing
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
+from memsvc.model.progress import Progress
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import Action, Outcome
 from memsvc.service.anchoring import signed
-from memsvc.service.gateway.files.scan import Progress, Scanner
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["Backing", "Still", "check_ledger", "keys_needed"]
+__all__ = ["Backing", "Still", "check_ledger", "keys_needed", "reading"]
 
 
 class Still:
@@ -122,14 +125,21 @@ class Backing:
             )
 
 
-def check_ledger(path: Path) -> Verdict:
-    """The chain of a ledger in a file of its own. Raises InvalidInput when it does not hold."""
+@contextmanager
+def reading(path: Path) -> Iterator[Connection]:
+    """One consistent snapshot of a ledger in a file of its own."""
     database = Database(path)
     try:
         with database.read() as connection:
-            verdict = chain.verify(connection)
+            yield connection
     finally:
         database.close()
+
+
+def check_ledger(path: Path) -> Verdict:
+    """The chain of a ledger in a file of its own. Raises InvalidInput when it does not hold."""
+    with reading(path) as connection:
+        verdict = chain.verify(connection)
     if verdict.problems or not verdict.events:
         why = verdict.problems[0] if verdict.problems else "it has no event"
         raise InvalidInput(f"the audit of that ledger does not hold: {why}", argument="ledger")
@@ -138,9 +148,5 @@ def check_ledger(path: Path) -> Verdict:
 
 def keys_needed(path: Path) -> frozenset[str]:
     """The keys that the standing rejections of a ledger in a file of its own were made with."""
-    database = Database(path)
-    try:
-        with database.read() as connection:
-            return tombstones.tombstone_keys(connection)
-    finally:
-        database.close()
+    with reading(path) as connection:
+        return tombstones.tombstone_keys(connection)

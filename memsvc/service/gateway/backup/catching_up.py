@@ -2,25 +2,24 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection
 
-from memsvc.database import Database
 from memsvc.errors import InvalidInput, MemsvcError, StorageFailed, UnsafePath
 from memsvc.ledger import chain, registry, tombstones
 from memsvc.ledger.chain import Verdict
 from memsvc.ledger.records import Gone, NoteRecord, VersionRecord
+from memsvc.model.progress import Progress, tell
 from memsvc.model.vocabulary import Status, VaultName
 from memsvc.notes.paths import resolve_note
+from memsvc.service.gateway.backup.backing import reading
 from memsvc.service.gateway.backup.ledger_copy import slim
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.files.scan import Progress
 from memsvc.service.home import Home
 
-__all__ = ["NotRestored", "catch_up", "later_ledger", "why_gone"]
+__all__ = ["NotRestored", "catch_up", "later_ledger", "told", "why_gone"]
 
 _AT_ONCE = 100
 
@@ -67,7 +66,7 @@ def later_ledger(path: Path, home: Home, *, identity: str, seq: int, head: str) 
         raise InvalidInput(
             f"that newer ledger cannot be used: {error.message}", argument="ledger"
         ) from error
-    with _reading(target) as connection:
+    with reading(target) as connection:
         same = chain.hash_at(connection, seq) == head
     if verdict.identity != identity or not same:
         raise InvalidInput(
@@ -87,24 +86,14 @@ def catch_up(
     """
     lost: list[NotRestored] = []
     notices: list[str] = []
-    with _reading(new) as now_is:
+    with reading(new) as now_is:
         for vault, root in roots.items():
             name = VaultName(vault)
             if old is not None:
-                with _reading(old) as was:
+                with reading(old) as was:
                     lost += _withdraw(was, now_is, name, root)
             notices += _write_all(now_is, name, root, progress)
     return tuple(lost), tuple(notices)
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[Connection]:
-    database = Database(path)
-    try:
-        with database.read() as connection:
-            yield connection
-    finally:
-        database.close()
 
 
 def _withdraw(
@@ -117,16 +106,17 @@ def _withdraw(
         if old.gone:
             if why == "purged" and old.trash_path:
                 (root / old.trash_path).unlink(missing_ok=True)
-                yield _told(old, new, why)
+                yield told(old, new, why)
             continue
         if why or (new is not None and new.path != old.path):
             _take_out(now_is, root, old, new, why)
         why = why or _why_changed(was, now_is, old, new)
         if why:
-            yield _told(old, new, why)
+            yield told(old, new, why)
 
 
-def _told(old: NoteRecord, new: NoteRecord | None, why: str) -> NotRestored:
+def told(old: NoteRecord, new: NoteRecord | None, why: str) -> NotRestored:
+    """What is said of a note that was `old` in the backup and is `new` by now."""
     return NotRestored(
         id=old.note_id,
         vault=old.vault,
@@ -192,8 +182,7 @@ def _write_all(
             result = _write(path, version)
             written += result == "written"
             inexact += result == "inexact"
-        if progress is not None and (done % _AT_ONCE == 0 or done == len(notes)):
-            progress(done, len(notes), "writing newer texts")
+        tell(progress, done, len(notes), "writing newer texts", every=_AT_ONCE)
     notices = [f"vault {vault}: {written} notes written from the ledger"] if written else []
     if inexact:
         notices.append(

@@ -11,23 +11,24 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from memsvc.errors import InvalidInput, NotFound, VaultOffline
+from memsvc.errors import InvalidInput, VaultOffline
 from memsvc.ledger import chain, registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.contents import versions_by_content
 from memsvc.ledger.records import Gone, NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
+from memsvc.model.progress import Progress
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
 from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, Status
 from memsvc.notes import disk
 from memsvc.service import access
-from memsvc.service.gateway.backup.catching_up import NotRestored, why_gone
+from memsvc.service.gateway.backup.catching_up import NotRestored, told, why_gone
 from memsvc.service.gateway.drafts import sha
-from memsvc.service.gateway.files.scan import Progress, Scanner
+from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.operations import Staging, settle
-from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.parts import Parts, vault_of
 
 __all__ = ["Lost", "Merging", "inside"]
 
@@ -61,11 +62,8 @@ class Merging:
         self._caller = caller
         self._bring_back = bring_back
         with parts.database.read() as connection:
-            found = registry.vault_named(connection, caller.vault)
-        if found is None:
-            raise NotFound("that vault is not registered; `memsvc vault list` shows the vaults")
-        self.vault: VaultRecord = found
-        self.root = Path(found.path)
+            self.vault: VaultRecord = vault_of(connection, caller.vault)
+        self.root = Path(self.vault.path)
         self._since = 0
 
     def check(self, *, identity: str, seq: int, head: str, wet: bool) -> None:
@@ -158,7 +156,7 @@ class Merging:
                 note=note, version=version, member=path, content_hash=content_hash, how="note"
             )
         if why:
-            return self._told(note, why)
+            return told(note, note, why)
         present = inside(self.root, note.path)
         if version is not None and present is not None and not os.path.lexists(present):
             return Lost(
@@ -167,20 +165,10 @@ class Merging:
         if version is None or version.content_hash == content_hash:
             return None
         if note.status is Status.SUPERSEDED:
-            return self._told(note, "superseded")
+            return told(note, note, "superseded")
         claims = tombstones.tombstones_of(connection, note.note_id)
         rejected = any(one.event_seq > self._since for one in claims)
-        return self._told(note, "corrected" if rejected else "newer text")
-
-    def _told(self, note: NoteRecord, why: str) -> NotRestored:
-        return NotRestored(
-            id=note.note_id,
-            vault=note.vault,
-            project=note.project,
-            path="" if why == "purged" else note.path,
-            why=why,
-            at=note.updated_at,
-        )
+        return told(note, note, "corrected" if rejected else "newer text")
 
     def put_back(
         self, lost: Sequence[Lost], read: Callable[[str], bytes], *, backup: str, reason: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp
+from memsvc.database import in_batches
 from memsvc.errors import MemsvcError, OverBudget, StorageFailed, VaultOffline
 from memsvc.index import writer as index
 from memsvc.ledger import registry, tombstones
@@ -448,9 +449,9 @@ class ImportRun:
                 waiting = registry.unresolved(connection, vault)
             # a project's notes link into their project and `shared`
             near = [one for one in waiting if project in ("shared", one.project)]
-            for start in range(0, len(near), _RELINKED_AT_ONCE):
+            for some in in_batches(near, _RELINKED_AT_ONCE):
                 with self._parts.database.write() as connection:
-                    resolve_waiting(connection, near[start : start + _RELINKED_AT_ONCE])
+                    resolve_waiting(connection, some)
         with self._parts.database.write() as connection:
             return self._event(
                 connection, Outcome.DONE, detail={"ended": True, "records": dict(counts)}

@@ -7,20 +7,22 @@ most of the vault is still there.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import Connection
 
 from memsvc.clock import stamp
-from memsvc.errors import NotFound, StorageFailed, VaultOffline
+from memsvc.database import in_batches
+from memsvc.errors import StorageFailed, VaultOffline
 from memsvc.index import writer as index
 from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import FileRecord, VaultRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Principal, Scope
+from memsvc.model.progress import Progress, tell
 from memsvc.model.vocabulary import SHARED, Action, NoteId, Outcome, PrincipalKind, VaultName
 from memsvc.notes import disk
 from memsvc.notes.document import MAX_NOTE_BYTES, Document, read_document, too_large_document
@@ -34,12 +36,10 @@ from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.guard.restated import Suspicion, likely
 from memsvc.service.gateway.indexing import vectors_for
 from memsvc.service.gateway.operations import remembered, settle
-from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.parts import Parts, vault_of
 
 __all__ = ["Progress", "ScanReport", "Scanner"]
 
-Progress = Callable[[int, int, str], None]
-"""Called with done, total and what is being done."""
 
 BATCH = 100
 FEW = 8
@@ -169,9 +169,7 @@ class Scanner:
 
     def _vault(self, name: VaultName) -> VaultRecord:
         with self._parts.database.read() as connection:
-            record = registry.vault_named(connection, name)
-        if record is None:
-            raise NotFound("that vault is not registered; `memsvc vault list` shows the vaults")
+            record = vault_of(connection, name)
         if record.offline_since:
             self._come_back(record)
         return record
@@ -238,7 +236,7 @@ class Scanner:
             with self._parts.database.read() as connection:
                 states = {
                     path: state
-                    for batch in _batches([*differing, *gone], 400)
+                    for batch in in_batches([*differing, *gone])
                     for path, state in registry.file_states(connection, vault.name, batch).items()
                 }
         else:
@@ -330,8 +328,7 @@ class Scanner:
             with self._parts.locked(vault.name):
                 settle(self._parts, vault)
                 report.taken += self._take_batch(vault, root, batch, missing)
-            if progress is not None:
-                progress(min(start + BATCH, len(changed)), len(changed), "reading notes")
+            tell(progress, min(start + BATCH, len(changed)), len(changed), "reading notes")
         return []
 
     def _take_batch(
@@ -448,7 +445,3 @@ def _unchanged(state: FileRecord | None, found: disk.FileSignature | None) -> bo
 
 def _prefixes(folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{folder}/" for folder in folders)
-
-
-def _batches(items: list[str], size: int) -> list[list[str]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
