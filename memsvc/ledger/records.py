@@ -56,11 +56,11 @@ class NoteRecord:
     path: str
     status: Status
     version: int
-    superseded_by: str
-    withheld: str
-    trash_path: str
-    unresolved: str
-    corroborated: int
+    superseded_by: str = ""
+    withheld: str = ""
+    trash_path: str = ""
+    unresolved: str = ""
+    corroborated: int = 0
     created_at: str
     updated_at: str
 

@@ -2,11 +2,24 @@
 
 from dataclasses import dataclass, field
 
+from memsvc.errors import MemsvcError
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import Action, Outcome
 
-__all__ = ["NewEvent"]
+__all__ = ["NewEvent", "facts_of"]
+
+
+_FACTS = ("rule", "tombstone", "argument", "count", "version")
+
+
+def facts_of(error: MemsvcError) -> dict[str, str | int]:
+    """What of an error's data an event may hold: names and numbers, no text."""
+    return {
+        name: value
+        for name, value in error.data.items()
+        if name in _FACTS and isinstance(value, str | int)
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from memsvc.errors import InvalidInput, UnsafePath
 from memsvc.notes.slugs import RESERVED_NAMES
 
-__all__ = ["contains", "is_note_path", "resolve_note", "resolve_vault_path"]
+__all__ = ["contains", "is_note_path", "resolve_note", "resolve_vault_path", "stem_of"]
 
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -72,6 +72,11 @@ def _part_problem(part: str) -> str:
     if len(os.fsencode(part)) > _MAX_NAME_BYTES:
         return "a part is longer than 255 bytes"
     return ""
+
+
+def stem_of(path: str) -> str:
+    """The file's name without `.md`: what a link to the note says."""
+    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def is_note_path(relative: str) -> bool:

@@ -12,6 +12,7 @@ from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import Json
 from memsvc.notes.document import read_document
 from memsvc.notes.frontmatter import Value, edit
+from memsvc.notes.paths import stem_of
 from memsvc.ops.exchange.places import new_file, new_folder
 from memsvc.ops.exchange.schema import FORMAT, MANIFEST, closing, header, line_of
 from memsvc.service.api import MemoryService
@@ -147,7 +148,7 @@ def _with_frontmatter(note: ExportedNote, export: Export) -> tuple[str, str]:
     present = document.values
     successor = export.successor_paths.get(note.superseded_by, "")
     if successor and not document.superseded_by:
-        known["superseded_by"] = f"[[{successor.rpartition('/')[2].removesuffix('.md')}]]"
+        known["superseded_by"] = f"[[{stem_of(successor)}]]"
     if "created" in present:
         del known["created"]
     changes = {

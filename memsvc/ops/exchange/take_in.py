@@ -22,6 +22,7 @@ from memsvc.model.progress import Progress, tell
 from memsvc.model.replies import Json, as_data
 from memsvc.model.vocabulary import Status
 from memsvc.notes.document import read_document
+from memsvc.notes.paths import stem_of
 from memsvc.ops.exchange.folders import FolderSource, MarkdownSource, MemexSource, ObsidianSource
 from memsvc.ops.exchange.jsonl import JsonSource, json_lines
 from memsvc.ops.exchange.links import LinkMap
@@ -286,7 +287,7 @@ def _record(
         valid_from=instant(foreign.valid_from, argument="valid_from"),
         valid_to=ending(foreign.valid_to, argument="valid_to"),
         created=foreign.created,
-        successor=_name(planned[successor].path) if successor else "",
+        successor=stem_of(planned[successor].path) if successor else "",
         replaces=tuple(
             Replaces(id=planned[one.key].id, path=planned[one.key].path, text_key=one.text_key)
             for one in before.get(outline.key, ())
@@ -296,10 +297,6 @@ def _record(
         origin=origin,
         same_as=same_as,
     )
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def problems(reply: dict[str, Json]) -> int:

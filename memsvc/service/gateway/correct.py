@@ -30,7 +30,7 @@ from memsvc.service.gateway.indexing import (
     is_editable,
     vectors_for,
 )
-from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.operations import KEPT, Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.standing import (
@@ -141,9 +141,7 @@ def correct(
         notice="; ".join(
             one
             for one in (
-                "the file was edited meanwhile and kept; see `memsvc review list`"
-                if conflicts
-                else "",
+                f"the {KEPT}" if conflicts else "",
                 "the note still waits for review" if version.status is not Status.ACTIVE else "",
                 left_out,
             )

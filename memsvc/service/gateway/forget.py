@@ -18,7 +18,7 @@ from memsvc.service.gateway import checks, limits
 from memsvc.service.gateway.correct import Change, rewrite, without_passage
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.leaving import leave
-from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.operations import KEPT, Staging
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review.proposing import propose_correction
 from memsvc.service.gateway.standing import (
@@ -120,9 +120,7 @@ def _forget_passage(
         event=seq,
         tombstones=made,
         path=version.path,
-        notice="the file was edited meanwhile and kept; see `memsvc review list`"
-        if conflicts
-        else "",
+        notice=f"the {KEPT}" if conflicts else "",
     )
     return reply, [*gone, *passage]
 
@@ -228,7 +226,7 @@ def _retract(
 
 def _notice(request: ForgetRequest, *, conflicts: bool) -> str:
     if conflicts:
-        return "the file was edited meanwhile and kept; see `memsvc review list`"
+        return f"the {KEPT}"
     if request.mode is ForgetMode.PURGE:
         return "retracted; erasing it for good is queued for a person who reviews this vault"
     return ""

@@ -17,7 +17,7 @@ from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VaultRecord
 from memsvc.logs import logger
-from memsvc.model.events import NewEvent
+from memsvc.model.events import NewEvent, facts_of
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.progress import Progress
 from memsvc.model.replies import CorrectReply, ForgetReply, Json, RestoreReply, SaveReply
@@ -49,7 +49,6 @@ __all__ = ["Gateway"]
 
 _REFUSALS = (Refused, InvalidInput, Denied, NotFound, StaleVersion)
 _UNEXPECTED = "internal"
-_RECORDED = ("rule", "tombstone", "argument", "count", "version")
 
 _log = logger("memsvc.gateway")
 
@@ -264,12 +263,7 @@ class Gateway:
         except MemsvcError as error:
             refused = isinstance(error, _REFUSALS)
             outcome = Outcome.REFUSED if refused else Outcome.FAILED
-            detail: dict[str, Json] = {
-                name: value
-                for name, value in error.data.items()
-                if name in _RECORDED and isinstance(value, str | int)
-            }
-            self._record(caller, action, outcome, note_id, error.code, detail)
+            self._record(caller, action, outcome, note_id, error.code, {**facts_of(error)})
             raise
         except Exception as error:
             failure: dict[str, Json] = {"error": type(error).__name__}

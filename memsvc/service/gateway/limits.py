@@ -15,7 +15,13 @@ from memsvc.notes.private import without_private
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway.parts import Parts, vault_of
 
-__all__ = ["check_budget", "correct_without_private", "rules_of", "save_without_private"]
+__all__ = [
+    "check_budget",
+    "correct_without_private",
+    "left_out",
+    "rules_of",
+    "save_without_private",
+]
 
 _WINDOW = timedelta(hours=1)
 
@@ -52,7 +58,7 @@ def save_without_private(request: SaveRequest) -> tuple[SaveRequest, str]:
     """The request without private blocks, and a notice when there were any. Raises InvalidInput."""
     title, first = _without(request.title, argument="title")
     body, second = _without(request.body, argument="body")
-    return replace(request, title=title, body=body), _notice(first + second)
+    return replace(request, title=title, body=body), left_out(first + second)
 
 
 def correct_without_private(request: CorrectRequest) -> tuple[CorrectRequest, str]:
@@ -61,7 +67,7 @@ def correct_without_private(request: CorrectRequest) -> tuple[CorrectRequest, st
     body, second = _without(request.body, argument="body")
     text, third = _without(request.new_text, argument="new_text")
     cleaned = replace(request, title=title, body=body, new_text=text)
-    return cleaned, _notice(first + second + third)
+    return cleaned, left_out(first + second + third)
 
 
 def _without(text: str, *, argument: str) -> tuple[str, int]:
@@ -82,5 +88,6 @@ def _without(text: str, *, argument: str) -> tuple[str, int]:
     return kept, count
 
 
-def _notice(count: int) -> str:
+def left_out(count: int) -> str:
+    """What a writer is told of private parts; empty for none."""
     return f"{count} <private> part{'s' if count > 1 else ''} left out" if count else ""

@@ -30,7 +30,11 @@ from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.undo.erasing import SCRUB, scrub_again
 
-__all__ = ["Pending", "Staging", "file_record", "finish", "remembered", "settle"]
+__all__ = ["KEPT", "Pending", "Staging", "file_record", "finish", "remembered", "settle"]
+
+
+KEPT = "file was edited meanwhile and kept; see `memsvc review list`"
+"""What a reply says, after an article, when a person's edit stood in the way of a change."""
 
 
 @dataclass(slots=True)

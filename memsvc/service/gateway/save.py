@@ -14,15 +14,16 @@ from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
 from memsvc.model.events import NewEvent
-from memsvc.model.replies import Json, SaveReply, as_data
+from memsvc.model.replies import SaveReply, as_data
 from memsvc.model.requests import SaveRequest
 from memsvc.model.vocabulary import Action, NoteId, Outcome, SaveOutcome, Status
 from memsvc.notes import slugs
 from memsvc.notes.frontmatter import Value, edit
+from memsvc.notes.paths import stem_of
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
 from memsvc.service.gateway import checks, drafts, limits
-from memsvc.service.gateway.files.layout import folder_of
+from memsvc.service.gateway.files.layout import folder_of, occupied
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
@@ -32,7 +33,7 @@ from memsvc.service.gateway.indexing import (
     is_editable,
     vectors_for,
 )
-from memsvc.service.gateway.operations import Staging, settle
+from memsvc.service.gateway.operations import KEPT, Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.review.holding import REVIEW, Hold, hold_of, queue
 
@@ -46,6 +47,16 @@ class Replaced:
     note: NoteRecord
     old: VersionRecord
     new: VersionRecord
+
+    def stage(self, staging: Staging) -> None:
+        """Stage the file that says so. Raises StorageFailed."""
+        staging.write(
+            self.note.path,
+            self.new.content.encode(),
+            note_id=self.note.note_id,
+            version=self.new.version,
+            before_hash=self.old.content_hash,
+        )
 
 
 def save(parts: Parts, scanner: Scanner, scope: WriteScope, request: SaveRequest) -> SaveReply:
@@ -183,14 +194,9 @@ def free_path(
     """A path in the folder, made from the title, that no note and no file has."""
 
     def taken(name: str) -> bool:
-        path = f"{folder}/{name}"
-        return registry.path_taken(connection, vault.name, path) or _on_disk(root / path)
+        return occupied(connection, vault.name, root, f"{folder}/{name}")
 
     return f"{folder}/{slugs.free_name(title, taken)}"
-
-
-def _on_disk(path: Path) -> bool:
-    return path.exists() or path.is_symlink()
 
 
 def create(  # noqa: PLR0913 - one write's state
@@ -228,7 +234,7 @@ def create(  # noqa: PLR0913 - one write's state
         now=now,
         valid_from=valid_from,
         valid_to=valid_to,
-        supersedes=[f"[[{_stem(note.path)}]]" for note, _ in replaced],
+        supersedes=[f"[[{stem_of(note.path)}]]" for note, _ in replaced],
         status=Status.PROPOSED if hold else Status.ACTIVE,
     )
     version = drafts.version_of(
@@ -247,8 +253,7 @@ def create(  # noqa: PLR0913 - one write's state
         status=Status.PROPOSED if hold else Status.ACTIVE,
     )
     if hold:
-        names: list[Json] = [str(note.note_id) for note, _ in replaced]
-        hold = hold._replace(detail={**hold.detail, "supersedes": names})
+        hold = hold.superseding(note for note, _ in replaced)
         replaced = []
     changes = [
         supersede(parts, scope, note, old, path=path, end=valid_from) for note, old in replaced
@@ -257,13 +262,7 @@ def create(  # noqa: PLR0913 - one write's state
     try:
         staging.write(path, content.encode(), note_id=note_id, version=1, before_hash="")
         for change in changes:
-            staging.write(
-                change.note.path,
-                change.new.content.encode(),
-                note_id=change.note.note_id,
-                version=change.new.version,
-                before_hash=change.old.content_hash,
-            )
+            change.stage(staging)
         with parts.database.write() as connection:
             met = checks.find_rejected(connection, parts.keys(), scope.scope, texts)
             checks.refuse_rejected(met)
@@ -275,9 +274,7 @@ def create(  # noqa: PLR0913 - one write's state
         raise
     conflicts = staging.publish(parts)
     if conflicts:
-        reply = replace(
-            reply, notice="a file was edited meanwhile and kept; see `memsvc review list`"
-        )
+        reply = replace(reply, notice=f"a {KEPT}")
     return reply
 
 
@@ -317,11 +314,7 @@ def _commit(  # noqa: PLR0913 - one write's state
         path=version.path,
         status=version.status,
         version=1,
-        superseded_by="",
         withheld=REVIEW if hold else "",
-        trash_path="",
-        unresolved="",
-        corroborated=0,
         created_at=version.recorded_from,
         updated_at=version.recorded_from,
     )
@@ -348,7 +341,7 @@ def _commit(  # noqa: PLR0913 - one write's state
         scope=str(scope.scope),
         event=seq,
         superseded=[str(change.note.note_id) for change in changes],
-        notice=f"review item {item}: {'; '.join(hold.reasons)}" if hold else "",
+        notice=hold.notice(item) if hold else "",
     )
     _remember(connection, parts, scope, request, reply)
     return reply
@@ -416,7 +409,7 @@ def supersede(
     start = drafts.start_before(old.valid_from, end, created=note.created_at)
     keys: dict[str, Value | None] = {
         "status": Status.SUPERSEDED.value,
-        "superseded_by": f"[[{_stem(path)}]]",
+        "superseded_by": f"[[{stem_of(path)}]]",
         "valid_to": drafts.shown(end),
         "updated": stamp_seconds(now),
         "version": old.version + 1,
@@ -488,7 +481,3 @@ def commit_superseded(
     )
     ledger.add_version(connection, drafts.with_event(change.new, seq))
     index_version(connection, change.new, note)
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")

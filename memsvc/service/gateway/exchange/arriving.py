@@ -23,7 +23,7 @@ from memsvc.notes.paths import is_note_path, resolve_note
 from memsvc.notes.private import without_private
 from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
-from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway import checks, drafts, limits
 from memsvc.service.gateway.files.layout import folder_of, project_of
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import Vectors, vectors_for
@@ -125,7 +125,7 @@ def prepare(
         tuple(again),
         vectors,
         model_id,
-        f"{private} <private> part{'s' if private > 1 else ''} left out" if private else "",
+        limits.left_out(private),
     )
 
 

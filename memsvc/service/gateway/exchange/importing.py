@@ -18,10 +18,11 @@ from memsvc.index import writer as index
 from memsvc.ledger import registry, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
-from memsvc.model.events import NewEvent
+from memsvc.model.events import NewEvent, facts_of
 from memsvc.model.exchange import Imported, ImportOutcome, ImportRecord, Outline, Planned
 from memsvc.model.replies import Json
 from memsvc.model.vocabulary import Action, NoteId, Outcome
+from memsvc.notes.paths import stem_of
 from memsvc.scope.proof import WriteScope
 from memsvc.service.gateway import checks, drafts, limits
 from memsvc.service.gateway.exchange import arriving
@@ -31,7 +32,7 @@ from memsvc.service.gateway.files.layout import folder_of
 from memsvc.service.gateway.files.relink import resolve_waiting
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import index_version
-from memsvc.service.gateway.operations import Staging, settle
+from memsvc.service.gateway.operations import KEPT, Staging, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.review.holding import REVIEW, Hold, queue
 from memsvc.service.gateway.save import Replaced, commit_superseded, supersede
@@ -39,7 +40,6 @@ from memsvc.service.gateway.save import Replaced, commit_superseded, supersede
 __all__ = ["ImportRun"]
 
 _FATAL = (StorageFailed, VaultOffline)
-_RECORDED = ("rule", "tombstone", "argument", "count")
 _RELINKED_AT_ONCE = 100
 
 
@@ -205,12 +205,7 @@ class ImportRun:
                     each.staging.discard()
             raise
         conflicts = set(whole.publish(self._parts))
-        return [
-            replace(one, reason="a file was edited meanwhile and kept; see `memsvc review list`")
-            if one.path in conflicts
-            else one
-            for one in done
-        ]
+        return [replace(one, reason=f"a {KEPT}") if one.path in conflicts else one for one in done]
 
     def _staged(
         self, vault: VaultRecord, root: Path, one: "Verdict | Imported"
@@ -240,7 +235,7 @@ class ImportRun:
         record = ready.record
         number = verdict.revives.version + 1 if verdict.revives else 1
         holds = [*verdict.replaced, *verdict.orphaned]
-        names = [f"[[{_target(note.path)}]]" for note, _ in holds]
+        names = [f"[[{stem_of(note.path)}]]" for note, _ in holds]
         content, kept = arriving.content_for(
             ready,
             scope,
@@ -283,13 +278,7 @@ class ImportRun:
             before_hash="",
         )
         for change in changes:
-            staging.write(
-                change.note.path,
-                change.new.content.encode(),
-                note_id=change.note.note_id,
-                version=change.new.version,
-                before_hash=change.old.content_hash,
-            )
+            change.stage(staging)
         notices = [one for one in (verdict.reason, ready.left_out, kept) if one]
         note = NoteRecord(
             note_id=NoteId(verdict.id),
@@ -298,11 +287,7 @@ class ImportRun:
             path=verdict.path,
             status=verdict.status,
             version=number,
-            superseded_by="",
             withheld=REVIEW if verdict.hold else "",
-            trash_path="",
-            unresolved="",
-            corroborated=0,
             created_at=arriving.born(record, now),
             updated_at=stamp(now),
         )
@@ -386,7 +371,7 @@ class ImportRun:
     def _queue(self, connection: Connection, hold: Hold, note: NoteRecord, seq: int) -> str:
         by = self._scope.caller.principal
         item = queue(connection, self._parts, note, hold, event_seq=seq, by=by)
-        return f"review item {item}: {'; '.join(hold.reasons)}"
+        return hold.notice(item)
 
     def _tell(self, connection: Connection, one: Imported) -> None:
         """The event of a record that was not written; what is here unchanged needs none."""
@@ -472,23 +457,14 @@ def _apart(records: Sequence[ImportRecord]) -> list[list[ImportRecord]]:
 def _failed(record: ImportRecord, error: MemsvcError) -> Imported:
     if isinstance(error, _FATAL):
         raise error
-    facts = {
-        name: value
-        for name, value in error.data.items()
-        if name in _RECORDED and isinstance(value, str | int)
-    }
     return Imported(
         place=record.place,
         outcome=ImportOutcome.REFUSED,
         id=record.id,
         code=error.code,
         reason=error.message,
-        facts=facts,
+        facts=facts_of(error),
     )
-
-
-def _target(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def _text(value: object) -> str:

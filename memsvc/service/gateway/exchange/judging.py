@@ -17,6 +17,7 @@ from memsvc.scope.proof import WriteScope
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.exchange.arriving import Prepared
+from memsvc.service.gateway.files.layout import free_beside, occupied
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import document_of, is_editable
 from memsvc.service.gateway.parts import Parts
@@ -76,17 +77,21 @@ class Judge:
 
     def reserve(self, connection: Connection, vault: VaultRecord, root: Path, wanted: str) -> str:
         """The wanted path or the next free one like it, kept for one record of this run."""
-        stem, number, path = wanted[:-3], 1, wanted
-        while self._is_taken(connection, vault, root, path):
-            number += 1
-            path = f"{stem}-{number}.md"
+        path = free_beside(
+            wanted,
+            lambda one: (
+                one.casefold() in self._reserved or occupied(connection, vault.name, root, one)
+            ),
+        )
         self._reserved.add(path.casefold())
         return path
 
-    def _is_taken(self, connection: Connection, vault: VaultRecord, root: Path, path: str) -> bool:
-        if path.casefold() in self._reserved or registry.path_taken(connection, vault.name, path):
-            return True
-        return (root / path).exists() or (root / path).is_symlink()
+    def _reserve(self, connection: Connection, wanted: str) -> str:
+        """The same in the vault of the run."""
+        vault = registry.vault_named(connection, self._scope.scope.vault)
+        if vault is None:
+            raise InvalidInput("the vault was removed meanwhile", argument="vault")
+        return self.reserve(connection, vault, Path(vault.path), wanted)
 
     def judge(self, connection: Connection, one: Prepared) -> Verdict:
         """What becomes of the record. Raises the Refused family, InvalidInput."""
@@ -183,18 +188,12 @@ class Judge:
                 prepared=_under(one, proposal_id),
                 outcome=ImportOutcome.PROPOSED,
                 id=proposal_id,
-                path=self._beside(connection, note.path),
+                path=self._reserve(connection, note.path),
                 status=Status.PROPOSED,
                 hold=restated.held(one.again, Hold(ReviewKind.CORRECTION, why, detail)),
                 reason=f"note {note.note_id} has another text here",
             ),
         )
-
-    def _beside(self, connection: Connection, path: str) -> str:
-        vault = registry.vault_named(connection, self._scope.scope.vault)
-        if vault is None:
-            raise InvalidInput("the vault was removed meanwhile", argument="vault")
-        return self.reserve(connection, vault, Path(vault.path), path)
 
     def _same_text(self, connection: Connection, one: Prepared) -> Verdict | None:
         """Whether another note says this already: then there is no second one."""
@@ -229,8 +228,7 @@ class Judge:
             )
         replaced, orphaned, reasons = self._replaced(connection, one)
         if hold is not None and replaced:
-            names: list[Json] = [str(note.note_id) for note, _ in replaced]
-            hold = hold._replace(detail={**hold.detail, "supersedes": names})
+            hold = hold.superseding(note for note, _ in replaced)
         return self._let(
             one,
             Verdict(
@@ -249,11 +247,8 @@ class Judge:
 
     def _free(self, connection: Connection, path: str) -> str:
         """The planned path, or another one if it was taken since it was planned."""
-        vault = registry.vault_named(connection, self._scope.scope.vault)
-        if vault is None:
-            raise InvalidInput("the vault was removed meanwhile", argument="vault")
         self._reserved.discard(path.casefold())
-        return self.reserve(connection, vault, Path(vault.path), path)
+        return self._reserve(connection, path)
 
     def _let(self, one: Prepared, verdict: Verdict) -> Verdict:
         self._taken[one.record.id] = one.text_key

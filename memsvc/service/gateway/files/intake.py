@@ -247,11 +247,7 @@ def _adopt(connection: Connection, parts: Parts, vault: VaultRecord, arrival: Ar
         path=arrival.path,
         status=_status(arrival, None, None, withheld),
         version=1,
-        superseded_by="",
         withheld=withheld,
-        trash_path="",
-        unresolved="",
-        corroborated=0,
         created_at=stamp(now),
         updated_at=stamp(now),
     )

@@ -1,12 +1,17 @@
-"""Which project a file belongs to, and where new notes go."""
+"""Which project a file belongs to, where new notes go, and what is there already."""
 
 import posixpath
+from collections.abc import Callable
+from pathlib import Path
 
+from sqlalchemy import Connection
+
+from memsvc.ledger import registry
 from memsvc.ledger.records import NoteRecord, VaultRecord
-from memsvc.model.vocabulary import SHARED, ProjectSlug
+from memsvc.model.vocabulary import SHARED, ProjectSlug, VaultName
 from memsvc.scope.names import is_project
 
-__all__ = ["folder_of", "project_after_move", "project_of"]
+__all__ = ["folder_of", "free_beside", "occupied", "project_after_move", "project_of"]
 
 
 def project_of(vault: VaultRecord, path: str) -> ProjectSlug:
@@ -40,3 +45,18 @@ def folder_of(vault: VaultRecord, project: ProjectSlug) -> str:
         if mapped:
             return min(mapped, key=len)
     return str(project)
+
+
+def occupied(connection: Connection, vault: VaultName, root: Path, path: str) -> bool:
+    """Whether a note or a file, be it a link that leads nowhere, is at a path of the vault."""
+    place = root / path
+    return registry.path_taken(connection, vault, path) or place.exists() or place.is_symlink()
+
+
+def free_beside(path: str, taken: Callable[[str], bool]) -> str:
+    """The path, or the next one like it that `taken` does not know: `x.md`, `x-2.md`, …."""
+    stem, number, found = path[: -len(".md")], 1, path
+    while taken(found):
+        number += 1
+        found = f"{stem}-{number}.md"
+    return found

@@ -245,11 +245,6 @@ def as_own_note(connection: Connection, turn: Turn, wanted: VersionRecord) -> Pa
         path=path,
         status=Status.ACTIVE,
         version=1,
-        superseded_by="",
-        withheld="",
-        trash_path="",
-        unresolved="",
-        corroborated=0,
         created_at=version.recorded_from,
         updated_at=version.recorded_from,
     )

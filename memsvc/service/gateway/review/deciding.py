@@ -22,7 +22,7 @@ from memsvc.service import access
 from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import change_of
 from memsvc.service.gateway.files.scan import Scanner
-from memsvc.service.gateway.operations import settle
+from memsvc.service.gateway.operations import KEPT, settle
 from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.review.cases import (
     Case,
@@ -123,9 +123,7 @@ def _carry_out(turn: Turn, case: Case, caller: Caller, *, approves: bool) -> dic
         path=note.path,
         event_seq=seq,
         tombstones=turn.rejected,
-        notice="a file was edited meanwhile and kept; see `memsvc review list`"
-        if conflicts
-        else "",
+        notice=f"a {KEPT}" if conflicts else "",
     )
 
 

@@ -1,6 +1,6 @@
 """What waits for a person: why a text is held back, and the review item that says so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -50,6 +50,15 @@ class Hold(NamedTuple):
     kind: ReviewKind
     reasons: tuple[str, ...]
     detail: Mapping[str, Json]
+
+    def superseding(self, notes: Iterable[NoteRecord]) -> "Hold":
+        """The same, for a text that replaces these notes once it is approved."""
+        names: list[Json] = [str(note.note_id) for note in notes]
+        return self._replace(detail={**self.detail, "supersedes": names})
+
+    def notice(self, review_id: str) -> str:
+        """What the writer is told: the review item, and why."""
+        return f"review item {review_id}: {'; '.join(self.reasons)}"
 
 
 def hold_of(rules: VaultPolicy, principal: Principal) -> Hold | None:

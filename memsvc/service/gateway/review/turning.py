@@ -157,13 +157,7 @@ class Turn:
     ) -> None:
         """An active note is superseded by the one that now stands."""
         change = supersede(self.parts, self.scope, old, version, path=successor.path, end=end)
-        self.staging.write(
-            old.path,
-            change.new.content.encode(),
-            note_id=old.note_id,
-            version=change.new.version,
-            before_hash=version.content_hash,
-        )
+        change.stage(self.staging)
         self.superseded.append(str(old.note_id))
 
         def step(connection: Connection, _: int) -> None:

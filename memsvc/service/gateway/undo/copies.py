@@ -8,7 +8,7 @@ from pathlib import Path
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.notes.disk import leftovers
 from memsvc.notes.document import MAX_NOTE_BYTES, read_document
-from memsvc.notes.paths import is_note_path
+from memsvc.notes.paths import is_note_path, stem_of
 from memsvc.service.gateway.drafts import sha
 
 __all__ = ["Copies", "find_copies", "history_keeps", "telling_lines"]
@@ -34,7 +34,7 @@ def telling_lines(note: NoteRecord, versions: Sequence[VersionRecord]) -> frozen
     """What tells the note from others: titles, file names and longer lines of every version."""
     paths = {note.path, *(version.path for version in versions)}
     names = {version.title for version in versions}
-    names |= {path.rpartition("/")[2].removesuffix(".md") for path in paths}
+    names |= {stem_of(path) for path in paths}
     lines = {line.strip() for version in versions for line in version.body.splitlines()}
     found = {name for name in names if len(name) >= _TELLING_NAME and name != note.note_id}
     return frozenset(found | {line for line in lines if len(line) >= _TELLING_LINE})

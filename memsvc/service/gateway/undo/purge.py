@@ -17,7 +17,7 @@ from memsvc.model.requests import ForgetRequest
 from memsvc.model.vocabulary import Action, Outcome, Status
 from memsvc.service import access
 from memsvc.service.gateway import checks
-from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.operations import KEPT, Staging
 from memsvc.service.gateway.parts import First, Parts
 from memsvc.service.gateway.standing import Current, make_tombstones, what_is_rejected
 from memsvc.service.gateway.undo.copies import Copies, find_copies, history_keeps, telling_lines
@@ -34,7 +34,6 @@ _WAITING = (
     "the files are gone and nothing shows the text, but another process still uses old pages of the "
     "database, or the disk refused: the next access finishes this"
 )
-_EDITED = "a file was edited meanwhile and kept; see `memsvc review list`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def purge(
     with parts.database.read() as connection:
         owed = registry.operations(connection, note.vault)
     clean = scrub(parts, [one for one in owed if one.kind == SCRUB])
-    notices = [_EDITED] if conflicts else []
+    notices = [f"a {KEPT}"] if conflicts else []
     notices += [] if clean else [_WAITING]
     reply = ForgetReply(
         outcome="purged",

@@ -22,6 +22,7 @@ from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.files.layout import free_beside, occupied
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import (
@@ -32,14 +33,12 @@ from memsvc.service.gateway.indexing import (
     is_editable,
     vectors_for,
 )
-from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.operations import KEPT, Staging
 from memsvc.service.gateway.parts import First, Parts
 from memsvc.service.gateway.review.holding import REVIEW, Hold, queue
 from memsvc.service.gateway.standing import Current, current
 
 __all__ = ["bring_back", "restore"]
-
-_EDITED = "the file was edited meanwhile and kept; see `memsvc review list`"
 
 _WAITS = "it waits for a review, as it did before; see `memsvc review list`"
 _WAITING = (Status.PROPOSED, Status.DISPUTED)
@@ -109,7 +108,7 @@ def bring_back(
     conflicts = staging.publish(parts)
     after = replace(now_is, note=back.note, version=replace(back.version, event_seq=seq))
     moved = f"its old place is taken: it is at {back.note.path} now"
-    told = [_EDITED] if conflicts else [moved] if back.note.path != now_is.note.path else []
+    told = [f"the {KEPT}"] if conflicts else [moved] if back.note.path != now_is.note.path else []
     told += [_WAITS] if status in _WAITING else []
     notice = "; ".join(told)
     return _reply(after, wanted, outcome="restored", notice=notice, lifted=len(back.lifted))
@@ -288,12 +287,7 @@ def _by_event(tombstones: list[TombstoneRecord]) -> list[list[TombstoneRecord]]:
 def _free_path(connection: Connection, now_is: Current) -> str:
     """Where the note was, or beside it when something else is there now."""
     note, root = now_is.note, now_is.root
-    stem = note.path[:-3]
-    path, number = note.path, 1
-    while registry.path_taken(connection, note.vault, path) or (root / path).exists():
-        number += 1
-        path = f"{stem}-{number}.md"
-    return path
+    return free_beside(note.path, lambda path: occupied(connection, note.vault, root, path))
 
 
 def _file(
