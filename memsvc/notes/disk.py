@@ -22,6 +22,7 @@ __all__ = [
     "remove",
     "signature",
     "stage",
+    "sync_folder",
 ]
 
 _STAGED = re.compile(r"\..*\.[0-9a-f]{12}\.memsvc-tmp\Z", re.DOTALL)
@@ -83,7 +84,7 @@ class Staged:
                 else:
                     _check(self.target, expect)
                     temporary.replace(self.target)
-                _sync_folder(self.target.parent)
+                sync_folder(self.target.parent)
         except StorageFailed:
             self.discard()
             raise
@@ -131,9 +132,9 @@ def move(source: Path, target: Path, *, expect: str) -> None:
         with _failing(target.name):
             _make_folders(target.parent, created)
             _link_or_copy(source, target, data)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
             source.unlink()
-            _sync_folder(source.parent)
+            sync_folder(source.parent)
     except (StorageFailed, FileChanged):
         _remove_folders(created)
         raise
@@ -153,7 +154,7 @@ def remove(path: Path, *, expect: Collection[str]) -> None:
             raise FileChanged(f"{path.name} is not what it was")
         for one in dict.fromkeys((real, path)):
             one.unlink(missing_ok=True)
-            _sync_folder(one.parent)
+            sync_folder(one.parent)
 
 
 def _link_or_copy(source: Path, target: Path, data: bytes) -> None:
@@ -289,7 +290,7 @@ def _make_folders(folder: Path, created: list[Path]) -> None:
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
             continue
         created.append(one)
-        _sync_folder(one.parent)
+        sync_folder(one.parent)
 
 
 def _remove_folders(created: list[Path]) -> None:
@@ -299,7 +300,8 @@ def _remove_folders(created: list[Path]) -> None:
     created.clear()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have a folder's names on disk, where the system can. Raises OSError."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

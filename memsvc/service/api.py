@@ -318,6 +318,8 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
 
         A process that answers once loads it for that; a server's, on its way, is waited for a while.
         """
+        if self._embedder.ready() is not None:
+            return
         with self._database.read() as connection:
             if not tombstones.tombstones_exist(connection):
                 return

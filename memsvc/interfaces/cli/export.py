@@ -2,8 +2,6 @@
 
 import csv
 import json
-import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,8 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TextIO
 
-from memsvc.errors import InvalidInput, StorageFailed
+from memsvc.errors import InvalidInput
 from memsvc.model.replies import EventView, as_data
+from memsvc.ops.whole import appearing
 
 __all__ = ["FORMATS", "cell", "destination", "write_events"]
 
@@ -51,25 +50,10 @@ def destination(path: str, *, replace: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     target = Path(path).expanduser().absolute()
-    _check_free(target, replace=replace)
-    fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}.memsvc-tmp")
-    try:
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise StorageFailed(f"{target.name} was not written: {error.strerror}") from error
-    try:
-        with os.fdopen(
-            handle, "w", encoding="utf-8", errors="backslashreplace", newline=""
-        ) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        _check_free(target, replace=replace)  # it may have come meanwhile
-        fresh.replace(target)
-    except OSError as error:
-        raise StorageFailed(f"{target.name} was not written: {error.strerror}") from error
-    finally:
-        fresh.unlink(missing_ok=True)
+    with appearing(
+        target, lambda: _check_free(target, replace=replace), errors="backslashreplace"
+    ) as file:
+        yield file
 
 
 def _check_free(target: Path, *, replace: bool) -> None:

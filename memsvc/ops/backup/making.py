@@ -20,6 +20,7 @@ from memsvc.ledger.chain import Verdict
 from memsvc.ledger.records import VaultRecord
 from memsvc.model.identity import Caller
 from memsvc.model.progress import Progress, tell
+from memsvc.notes.disk import sync_folder
 from memsvc.notes.paths import contains, is_note_path
 from memsvc.ops.backup import sealing
 from memsvc.ops.backup.archive import open_archive
@@ -451,9 +452,4 @@ def _rename(fresh: Path, target: Path, *, replace: bool) -> None:
     if target.exists() and not replace:
         raise InvalidInput(f"{target.name} came meanwhile; add --replace", argument="target")
     fresh.replace(target)
-    if os.name == "posix":
-        handle = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(target.parent)

@@ -8,6 +8,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memsvc.errors import InvalidInput, StorageFailed
+from memsvc.notes.disk import sync_folder
 
 __all__ = ["Stage", "is_free", "sync_all"]
 
@@ -74,11 +75,11 @@ class Stage:
             )
         try:
             (self.root / _MARK).write_text(mark, "utf-8")
-            _sync(self.root)
+            sync_folder(self.root)
             with suppress(FileNotFoundError):
                 self.target.rmdir()
             os.rename(self.files, self.target)  # noqa: PTH104 - the crash tests watch it
-            _sync(self.target.parent)
+            sync_folder(self.target.parent)
         except OSError as error:
             raise StorageFailed(
                 f"{self.target.name} was not put in place: {error.strerror}"
@@ -114,13 +115,3 @@ def sync_all() -> None:
     """Have everything written so far on disk."""
     if hasattr(os, "sync"):
         os.sync()
-
-
-def _sync(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,7 +1,6 @@
 """Files and folders that appear whole or not at all, and never take another one's place by accident."""
 
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from memsvc.errors import InvalidInput, StorageFailed
+from memsvc.ops.whole import appearing, beside
 
 __all__ = ["new_file", "new_folder"]
 
@@ -24,20 +24,8 @@ def new_file(target: Path, *, replace: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     target = _absolute(target)
-    _check_file(target, replace=replace)
-    fresh = _beside(target)
-    try:
-        with fresh.open("x", encoding="utf-8", newline="") as file:
-            os.fchmod(file.fileno(), 0o600)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        _check_file(target, replace=replace)  # it may have come meanwhile
-        fresh.replace(target)
-    except OSError as error:
-        raise StorageFailed(f"{target.name} was not written: {error.strerror}") from error
-    finally:
-        fresh.unlink(missing_ok=True)
+    with appearing(target, lambda: _check_file(target, replace=replace)) as file:
+        yield file
 
 
 @contextmanager
@@ -49,7 +37,7 @@ def new_folder(target: Path, *, replace: bool, ours: frozenset[str] | None) -> I
     """
     target = _absolute(target)
     _check_folder(target, replace=replace, ours=ours)
-    fresh = _beside(target)
+    fresh = beside(target)
     try:
         fresh.mkdir(mode=0o700)
         yield fresh
@@ -67,7 +55,7 @@ def _swap(fresh: Path, target: Path) -> None:
     if not target.exists():
         fresh.rename(target)
         return
-    aside = _beside(target)
+    aside = beside(target)
     target.rename(aside)
     try:
         fresh.rename(target)
@@ -92,10 +80,6 @@ def _absolute(target: Path) -> Path:
         return target.expanduser().absolute()
     except RuntimeError as error:
         raise InvalidInput("there is no such user's folder", argument="target") from error
-
-
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.memsvc-tmp")
 
 
 def _check_parent(target: Path) -> None:

@@ -92,6 +92,9 @@ def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[
     wanted = wanted[:MOST_STATEMENTS]
     if embedder is None or not wanted:
         return []
+    with parts.database.read() as connection:
+        if not tombstones.has_tombstones(connection, scope):
+            return []
     try:
         remember(parts, scope, limit=AT_ONCE)
         with parts.database.read() as connection:
@@ -102,9 +105,7 @@ def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[
             close = rejections.nearest(
                 connection, scope, model_id=embedder.model_id, statements=vectors, least=CLOSE
             )
-            if not close:
-                return []
-            return _alike_ones(connection, parts, scope, wanted, close, embedder)
+        return _alike_ones(parts, scope, wanted, close, embedder) if close else []
     except ModelUnavailable:
         return []
 
@@ -180,41 +181,43 @@ def _readable(text: str) -> bool:
 
 
 def _alike_ones(
-    connection: Connection,
     parts: Parts,
     scope: Scope,
     statements: Sequence[Statement],
     close: Sequence[Near],
     embedder: Embedder,
 ) -> list[Suspicion]:
-    """Of the close pairs those that agree in numbers, names and polarity."""
-    standing = {one.tombstone_id: one for one in tombstones.standing(connection, scope)}
-    pairs = [near for near in close if near.tombstone_id in standing][:LOOKED_AT]
-    rejected = _texts(
-        connection, parts.keys(), scope, [standing[near.tombstone_id] for near in pairs]
-    )
+    """Of the close pairs those that agree in numbers, names and polarity. No transaction is open
+    while the model reads.
+    """
+    with parts.database.read() as connection:
+        standing = {one.tombstone_id: one for one in tombstones.standing(connection, scope)}
+        pairs = [near for near in close if near.tombstone_id in standing][:LOOKED_AT]
+        wanted = [standing[near.tombstone_id] for near in pairs]
+        rejected = _texts(connection, parts.keys(), scope, wanted)
     found = []
     for near in pairs:
         text, new = rejected.get(near.tombstone_id), statements[near.statement]
         if text is None or not _alike(text, new.text, embedder):
             continue
-        if not _stands_instead(connection, standing[near.tombstone_id], new, near.cosine, embedder):
+        if not _stands_instead(parts, standing[near.tombstone_id], new, near.cosine, embedder):
             found.append(Suspicion(new, standing[near.tombstone_id], near.cosine))
     return found
 
 
 def _stands_instead(
-    connection: Connection,
+    parts: Parts,
     tombstone: TombstoneRecord,
     new: Statement,
     cosine: float,
     embedder: Embedder,
 ) -> bool:
     """Whether the note that dropped the claim says something closer now: then that is what is meant."""
-    note = registry.find_note(connection, tombstone.note_id)
-    if note is None or note.status is not Status.ACTIVE or note.version == tombstone.version:
-        return False
-    version = registry.find_version(connection, note.note_id, note.version)
+    with parts.database.read() as connection:
+        note = registry.find_note(connection, tombstone.note_id)
+        if note is None or note.status is not Status.ACTIVE or note.version == tombstone.version:
+            return False
+        version = registry.find_version(connection, note.note_id, note.version)
     if version is None:
         return False
     stated = [text for text, normal in _stated(version, None) if normal != new.normal]
