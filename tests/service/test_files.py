@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from threading import Event, Thread, current_thread
 
 import pytest
 
@@ -279,6 +280,57 @@ def test_a_folder_that_goes_while_it_is_looked_at_loses_no_note(
     first.unlink()
     assert len(world.ids("statement number")) == 2
     assert len([one for one in actions(world) if one[0] == "file_delete"]) == 1
+
+
+def held_up(world: World, monkeypatch: pytest.MonkeyPatch, at: str) -> tuple[Thread, Event]:
+    """A scan by a thread that has done this step and waits for the event before it goes on."""
+    done, go = Event(), Event()
+    step = getattr(scan, at)
+
+    def slow(*arguments: object) -> object:
+        found = step(*arguments)
+        if current_thread() is scanner:
+            done.set()
+            assert go.wait(60)
+        return found
+
+    monkeypatch.setattr(scan, at, slow)
+    scanner = Thread(target=lambda: world.service.scan_all(agent()))
+    scanner.start()
+    assert done.wait(60)
+    return scanner, go
+
+
+def test_a_slow_scan_does_not_hide_what_a_later_one_saw(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = world.save("Tea", "The tea is served at four.")
+    assert world.ids("tea served") == [kept.id]
+    scanner, go = held_up(world, monkeypatch, "walk")
+    path = world.write("heron/Host.md", "The staging host is called marsh.\n")
+    assert len(world.ids("staging host")) == 1
+    go.set()
+    scanner.join()
+    path.unlink()
+    assert world.ids("staging host") == []
+    assert [one for one in actions(world) if one[0] == "file_delete"] != []
+    assert world.ids("tea served") == [kept.id]
+
+
+def test_what_another_thread_is_taking_in_is_not_missed_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "CHEAP_SECONDS", 0.0)
+    monkeypatch.setattr(scan, "DUTY", 1e9)
+    kept = world.save("Tea", "The tea is served at four.")
+    for _ in range(20):  # until the last walk is remembered as recent enough
+        assert world.ids("tea served") == [kept.id]
+    world.write("heron/Host.md", "The staging host is called marsh.\n")
+    scanner, go = held_up(world, monkeypatch, "in_batches")  # it compares what the walk saw
+    assert len(world.ids("staging host")) == 1
+    go.set()
+    scanner.join()
+    assert len(world.ids("staging host")) == 1
 
 
 def test_a_loss_is_believed_when_the_person_accepts_it(world: World) -> None:

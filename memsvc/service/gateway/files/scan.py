@@ -6,6 +6,7 @@ Deletions are believed only after every new file was read (a move is not a delet
 most of the vault is still there.
 """
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -71,8 +72,13 @@ class ScanReport:
 
 @dataclass(slots=True)
 class _Seen:
-    """What this process saw last in one vault."""
+    """What this process saw last in one vault.
 
+    Threads scan the same vault at once. What a walk saw is remembered only when it was taken in, and
+    never over what a walk that began later saw: else a change in between would be nobody's.
+    """
+
+    begun: float = 0.0
     walked: Mapping[str, disk.FileSignature] = field(default_factory=dict)
     recheck: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
@@ -81,6 +87,25 @@ class _Seen:
     cost: float = 0.0
     at: float = 0.0
     folders: Mapping[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def remember(
+        self, walked: Walked, left: list[str], *, begun: float, at: float, used: float
+    ) -> None:
+        """A walk from `begun` to `at` that used so much of the processor; `left` still waits."""
+        with self.lock:
+            if begun < self.begun:
+                return
+            self.begun, self.at, self.cost = begun, at, at - begun
+            self.cheap = used < CHEAP_SECONDS and self.cost < _STARVED * CHEAP_SECONDS
+            self.walked, self.folders = walked.files, walked.folders
+            self.settled, self.waiting = not left, set(left)
+
+    def to_recheck(self) -> set[str]:
+        """The files that may have changed without a trace; asked once."""
+        with self.lock:
+            paths, self.recheck = self.recheck, set()
+            return paths
 
 
 class Scanner:
@@ -119,17 +144,13 @@ class Scanner:
                 return ScanReport(files=files, taken=taken, waiting=waiting, skipped=True)
         begun, used = time.monotonic(), time.thread_time()
         walked = self._walk(vault, root)
-        seen.at = time.monotonic()
-        seen.cost, used = seen.at - begun, time.thread_time() - used
-        seen.cheap = used < CHEAP_SECONDS and seen.cost < _STARVED * CHEAP_SECONDS
-        seen.folders = walked.folders
+        at, used = time.monotonic(), time.thread_time() - used
         changed, missing = self._compare(vault, seen, walked, force=force)
         self._guard(vault, walked, missing)
         report = ScanReport(files=len(walked.files), unreadable=walked.unreadable)
         deadline = None if seconds is None else begun + seconds
         left = self._take_all(vault, root, changed, missing, report, deadline, progress)
-        seen.walked, seen.settled = walked.files, not left
-        seen.waiting = set(left)
+        seen.remember(walked, left, begun=begun, at=at, used=used)
         report.waiting = len(left)
         if not left and missing:
             self._remove(vault, missing, report)
@@ -209,7 +230,7 @@ class Scanner:
 
     def _look_again(self, vault: VaultRecord, root: Path, seen: _Seen) -> int:
         """Read the few files that could have changed without a trace; how many had."""
-        paths, seen.recheck = sorted(seen.recheck), set()
+        paths = sorted(seen.to_recheck())
         if not paths:
             return 0
         with self._parts.locked(vault.name):
@@ -226,10 +247,11 @@ class Scanner:
         self, vault: VaultRecord, seen: _Seen, walked: Walked, *, force: bool
     ) -> tuple[list[str], dict[str, FileRecord]]:
         """Paths to read, and remembered files that are not there."""
+        again = seen.to_recheck()
         if seen.settled and not force:
             differing = {
                 path for path, found in walked.files.items() if seen.walked.get(path) != found
-            } | seen.recheck
+            } | again
             gone = [path for path in seen.walked if path not in walked.files]
             if not differing and not gone:
                 return [], {}
@@ -253,7 +275,6 @@ class Scanner:
             for path, state in states.items()
             if path not in walked.files and not path.startswith(_prefixes(walked.unreadable))
         }
-        seen.recheck = set()
         return changed, missing
 
     def _guard(self, vault: VaultRecord, walked: Walked, missing: dict[str, FileRecord]) -> None:
@@ -383,7 +404,8 @@ class Scanner:
             note_id = state.note_id if state else NoteId("")
             record = remembered(path, signature, note_id=note_id, content_hash=digest)
             if record.seen_ns - record.mtime_ns < RACY_NS:
-                seen.recheck.add(path)
+                with seen.lock:
+                    seen.recheck.add(path)
             if state is not None and state.content_hash == digest:
                 touched.append(record)
                 continue
