@@ -4,6 +4,7 @@
 """
 
 import time
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,6 @@ from memsvc.model.replies import (
     CorrectReply,
     ForgetReply,
     HistoryReply,
-    Hit,
     Json,
     NoteView,
     RecallReply,
@@ -235,9 +235,12 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
 
         reply = ask()
         behind: list[str] = []
-        for _ in range(TRIES):
-            stale, again = self._stale(scope, reply.hits), self._behind(reply)
+        for left in reversed(range(TRIES + 1)):
+            stale, again = self._stale(scope, _paths(reply)), self._behind(reply)
             if not stale and not again:
+                break
+            if not left:
+                reply = _without(reply, stale, again)
                 break
             self._gateway.refresh(vault, stale)
             if again and again == behind:  # not a write that came in between
@@ -256,7 +259,8 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         with self._database.read() as connection:
             scope = access.reads(connection, caller)
             note = access.readable_note(scope, connection, request.id)
-        self._gateway.refresh(caller.vault, [note.path])
+        if self._gateway.refresh(caller.vault, [note.path]):
+            self._look(caller.vault)  # it may have gone, or moved
         with self._database.read() as connection:
             now = stamp(self._clock.now())
             return note_view(access.reads(connection, caller), connection, request, now=now)
@@ -335,12 +339,11 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         with suppress(ModelUnavailable):  # found by words until the next try
             self._gateway.embed_missing(limit=EMBED_BATCH)
 
-    def _stale(self, scope: ReadScope, hits: list[Hit]) -> list[str]:
-        """The paths among the hits whose file is not what was indexed."""
-        if not hits:
+    def _stale(self, scope: ReadScope, paths: Sequence[str]) -> list[str]:
+        """Those of the paths whose file is not what was indexed."""
+        if not paths:
             return []
         vault = scope.scopes[0].vault
-        paths = [hit.path for hit in hits]
         with self._database.read() as connection:
             record = access.vault_in(connection, vault)
             states = registry.file_states(connection, vault, paths)
@@ -382,6 +385,28 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         rows, self._recalls = self._recalls, []
         if rows:
             self._gateway.note_recalls(rows)
+
+
+def _paths(reply: RecallReply) -> list[str]:
+    return [hit.path for hit in reply.hits] + [one.path for one in reply.nearest]
+
+
+def _without(reply: RecallReply, stale: Collection[str], behind: Collection[str]) -> RecallReply:
+    """The reply without the notes that never stood still while they were looked at."""
+    hits = [hit for hit in reply.hits if hit.path not in stale and hit.id not in behind]
+    nearest = [one for one in reply.nearest if one.path not in stale and one.id not in behind]
+    gone = len(reply.hits) + len(reply.nearest) - len(hits) - len(nearest)
+    what = f"{gone} {'notes are' if gone > 1 else 'note is'} changing just now"
+    notices = [*reply.coverage.notices, f"{what} and left out; ask again"]
+    return replace(
+        reply,
+        count=len(hits),
+        hits=hits,
+        nearest=nearest,
+        coverage=replace(reply.coverage, notices=notices),
+        abstained=not hits,
+        reason=reply.reason or ("" if hits else what),
+    )
 
 
 def _as_remembered(path: Path, state: FileRecord | None) -> bool:

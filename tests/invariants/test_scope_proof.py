@@ -202,13 +202,13 @@ def test_a_picked_vault_has_its_own_files_looked_at_and_nobody_elses(
     grants = [policy.Grant(Scope(VaultName("personal"), there.project), Role.WRITER)]
     scope = policy.read_scope(agent(), [*grants, policy.Grant(there, Role.READER)], vault="team")
     hits = world.hits("falcon rule", by=agent(vault="team"))
-    assert [hit.id for hit in hits] == [saved.id]
-    assert world.service._stale(scope, hits) == []
+    assert [(hit.id, hit.path) for hit in hits] == [(saved.id, saved.path)]
+    assert world.service._stale(scope, [saved.path]) == []
     world.write(saved.path, "The falcon rule is of the file of that name in the bound vault.\n")
-    assert world.service._stale(scope, hits) == []
+    assert world.service._stale(scope, [saved.path]) == []
     path = folder / saved.path
     path.write_text(path.read_text("utf-8").replace("theirs", "changed by them"), "utf-8")
-    assert world.service._stale(scope, hits) == [saved.path]
+    assert world.service._stale(scope, [saved.path]) == [saved.path]
     events = len(world.service.audit_list(human(vault="team")).events)
     with pytest.raises(NotFound):
         world.ask("falcon rule", vault="team")

@@ -1,13 +1,15 @@
 """Files are the truth: what people change in the folder reaches recall, through the policy."""
 
 import shutil
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread, current_thread
 
 import pytest
 
-from memsvc.errors import Denied, VaultOffline
-from memsvc.model.requests import HistoryRequest, ReadRequest
+from memsvc.errors import Denied, NotFound, VaultOffline
+from memsvc.model.requests import HistoryRequest, ReadRequest, RecallRequest
+from memsvc.notes import disk
 from memsvc.notes.walk import Walked, walk
 from memsvc.service.gateway.files import scan
 from tests.service.world import World, agent, human
@@ -331,6 +333,55 @@ def test_what_another_thread_is_taking_in_is_not_missed_meanwhile(
     go.set()
     scanner.join()
     assert len(world.ids("staging host")) == 1
+
+
+@pytest.mark.parametrize("verb", ["recall", "read"])
+def test_a_file_that_went_is_gone_also_for_a_process_that_never_saw_it(
+    world: World, verb: str
+) -> None:
+    kept = world.save("Tea", "The tea is served at four.")
+    other = world.open()
+    try:
+        ask = RecallRequest(query="tea staging host")
+        assert [hit.id for hit in other.recall(agent(), ask).hits] == [kept.id]
+        path = world.write("heron/Host.md", "The staging host is called marsh.\n")
+        (found,) = world.ids("staging host")
+        path.unlink()
+        if verb == "recall":
+            assert [hit.id for hit in other.recall(agent(), ask).hits] == [kept.id]
+        else:
+            with pytest.raises(NotFound):
+                other.read(agent(), ReadRequest(id=found))
+        assert other.read(agent(), ReadRequest(id=kept.id)).status == "active"
+        assert len([one for one in actions(world) if one[0] == "file_delete"]) == 1
+    finally:
+        other.close()
+
+
+def test_a_hit_that_never_stands_still_is_left_out_and_said(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = world.save("Tea", "The staging tea is served at four.")
+    path = world.write("heron/Host.md", "The staging host is called marsh.\n")
+    assert len(world.ids("staging")) == 2
+    number = count()
+    looked = disk.signature
+
+    def edited(place: Path) -> disk.FileSignature:
+        if place == path:
+            path.write_text(f"The staging host is called marsh {next(number)}.\n", "utf-8")
+        return looked(place)
+
+    monkeypatch.setattr(disk, "signature", edited)
+    reply = world.ask("staging")
+    assert [hit.id for hit in reply.hits] == [kept.id]
+    assert reply.count == 1
+    assert "1 note is changing just now and left out; ask again" in reply.coverage.notices
+    alone = world.ask("staging host marsh", k=1)
+    assert (alone.hits, alone.abstained) == ([], True)
+    assert "changing just now" in alone.reason
+    monkeypatch.undo()
+    assert len(world.ids("staging")) == 2
 
 
 def test_a_loss_is_believed_when_the_person_accepts_it(world: World) -> None:

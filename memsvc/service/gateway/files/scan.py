@@ -8,7 +8,7 @@ most of the vault is still there.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,8 +101,14 @@ class _Seen:
             self.walked, self.folders = walked.files, walked.folders
             self.settled, self.waiting = not left, set(left)
 
+    def doubt(self, paths: Iterable[str]) -> None:
+        """Files that are gone, also those that only another process ever saw."""
+        with self.lock:
+            self.recheck.update(paths)
+            self.settled = False
+
     def to_recheck(self) -> set[str]:
-        """The files that may have changed without a trace; asked once."""
+        """The files to look at whatever the walk says of them; asked once."""
         with self.lock:
             paths, self.recheck = self.recheck, set()
             return paths
@@ -183,8 +189,8 @@ class Scanner:
         missing = {
             path: states[path] for path in paths if path in states and not (root / path).exists()
         }
-        if missing:  # it may have moved: look at the whole vault
-            self._seen.setdefault(vault.name, _Seen()).at = 0.0
+        if missing:  # they may have moved: the next scan looks at the whole vault, and at these
+            self._seen.setdefault(vault.name, _Seen()).doubt(missing)
         taken = self._take_batch(vault, root, changed, {}) if changed else 0
         return taken + len(missing)
 
