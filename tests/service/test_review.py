@@ -773,18 +773,72 @@ def test_an_edit_of_a_plain_file_is_undone_to_the_byte(world: World) -> None:
     assert len(world.ids("staging database port")) == 1
 
 
-def test_both_texts_of_a_file_at_the_top_of_the_vault_stand(world: World) -> None:
-    path = world.write("port.md", PORT)
+def test_a_reviewers_own_text_takes_the_place_of_a_plain_files(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path = world.write("heron/port.md", PORT)
+    assert world.ids("staging database port") == []
+    own = "The staging database listens on port 7000."
+    with pytest.raises(InvalidInput):
+        decide(world, only(world), "replace", body=" ")
+    with pytest.raises(InvalidInput):
+        decide(world, only(world), "keep-new", body=own)
+    reply = decide(world, only(world), "replace", body=own, title=" Port of staging ")
+    assert (reply["edited_by"], reply["notice"]) == (["human:alice"], "")
+    (hit,) = world.hits("staging database port")
+    assert (hit.title, hit.author, "7000" in hit.text) == ("Port of staging", "human:alice", True)
+    assert "5433" not in path.read_text()
+
+
+def test_what_an_approved_text_replaces_held_until_the_text_did(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    propose(reviewed, "Heron moved", supersedes=(old.id,), valid_from="2026-03-01")
+    decide(reviewed, only(reviewed))
+    ends = [one.valid_to for one in reviewed.service.read(human(), ReadRequest(id=old.id)).versions]
+    assert ends[-1].startswith("2026-03-01")
+
+
+def test_the_old_note_of_a_decision_is_taken_as_its_file_stands(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    new = propose(reviewed)
+    path = reviewed.file(old.path)
+    path.write_text(path.read_text().replace("1 February", "2 February"))
+    reply = decide(reviewed, only(reviewed), "reject-both", old=f" {old.id.lower()} ")
+    assert (reply["notice"], items(reviewed)) == ("", [])
+    assert reviewed.ids("when is the heron release") == []
+    assert not reviewed.file(new.path).exists()
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Heron", "The heron release is on 2 February.\n", by=human())
+
+
+def test_only_approving_needs_a_confirmation(reviewed: World) -> None:
+    kept = propose(reviewed)
+    (item,) = items(reviewed)
+    with pytest.raises(Denied):
+        decide(reviewed, str(item["review_id"]), by=human(confirmed=""))
+    assert decide(reviewed, str(item["review_id"]))["outcome"] == "approved"
+    propose(reviewed, "Port", PORT)
+    assert (
+        decide(reviewed, only(reviewed), "keep-old", by=human(confirmed=""))["outcome"]
+        == "rejected"
+    )
+    assert reviewed.ids("when is the heron release") == [kept.id]
+    assert reviewed.ids("staging database port") == []
+
+
+@pytest.mark.parametrize("folder", ["", "heron/"])
+def test_both_texts_of_a_file_stand_beside_each_other(world: World, folder: str) -> None:
+    path = world.write(f"{folder}port.md", PORT)
     (first,) = world.hits("staging database port")
     world.service.vault_policy(human(), "personal", ["external_edits=propose"])
     path.write_text(PORT.replace("5433", "6544"))
     assert world.ids("staging database port") == []
     decide(world, only(world), "keep-both")
-    found = {hit.path: hit.id for hit in world.hits("staging database port")}
-    assert found.pop("port.md") == first.id
-    ((other, _),) = found.items()
-    assert "/" not in other
+    found = {hit.path: hit for hit in world.hits("staging database port")}
+    assert found.pop(f"{folder}port.md").id == first.id
+    ((other, hit),) = found.items()
+    assert other.rpartition("/")[0] == folder.removesuffix("/")
     assert "5433" in world.file(other).read_text()
+    assert (hit.author, hit.trust) == ("human:file", "verified")
     world.restart()
     assert len(world.ids("staging database port")) == 2
 
