@@ -254,6 +254,9 @@ def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
     assert "offline" in notice
     with pytest.raises(VaultOffline):
         world.save("Other", "Another statement is here.")
+    world.restart()
+    with pytest.raises(VaultOffline):
+        world.ask("staging host")
     assert not world.vault.exists()
     aside.rename(world.vault)
     assert world.ids("staging host") == [note.id]
