@@ -259,6 +259,8 @@ def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
         world.ask("staging host")
     assert not world.vault.exists()
     aside.rename(world.vault)
+    world.restart()
+    assert world.save("Other", "Another statement is here.").outcome == "created"
     assert world.ids("staging host") == [note.id]
     assert not any("offline" in one for one in world.service.scopes(agent()).problems)
 
