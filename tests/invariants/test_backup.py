@@ -12,8 +12,9 @@ import pytest
 
 from memsvc.bootstrap import open_service
 from memsvc.errors import Denied, InvalidInput, RejectedClaim, StorageFailed, VaultOffline
-from memsvc.model.requests import AuditRequest, ReadRequest
+from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest
 from memsvc.model.requests import RestoreRequest as NoteRequest
+from memsvc.model.vocabulary import Disposition
 from memsvc.ops.backup.copying import copy_steadily
 from memsvc.ops.backup.making import BackupReport, BackupRequest, back_up
 from memsvc.ops.backup.merging import MergeReport, MergeRequest, merge
@@ -161,6 +162,55 @@ def test_a_lost_home_with_a_newer_ledger_comes_back_as_the_ledger_says(world: Wo
     edits = [one for one in events(world, "file_edit") if one[0] == "done"]
     assert edits == []
     check_story(world, ids)
+    world.service.close()
+
+
+@pytest.mark.guarantee("C1", "C5")
+def test_whatever_became_of_a_note_since_the_backup_a_newer_ledger_is_followed(
+    world: World,
+) -> None:
+    moved = world.save("moved", "The moved number is 11.")
+    edited = world.save("edited", "The edited number is 12.")
+    trashed = world.save("trashed", "The trashed number is 14.2217 north.")
+    amended = world.save("amended", "The amendd number is 15.")
+    world.write("heron/odd.md", b"The odd number is 13, caf\xe9.\n")
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    proposed = world.save("proposed", "The proposed number is 16.")
+    world.service.vault_policy(human(), "personal", ["review=none"])
+    world.forget(trashed.id)
+    assert world.ids("odd number 13") != []
+    backup(world)
+
+    world.file("heron/sub").mkdir()
+    world.file(moved.path).rename(world.file("heron/sub/moved.md"))
+    world.correct(edited, "The edited number is 12 by now.", mode="amend")
+    world.forget(edited.id)
+    world.forget(trashed.id, mode="purge", by=human())
+    world.correct(amended, "The amended number is 15.", mode="amend")
+    world.write("heron/odd.md", b"The odd number is 130, caf\xe9.\n")
+    assert world.ids("moved number 11") == [moved.id]
+    (item,) = world.service.reviews(human())
+    turned_down = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_OLD)
+    world.service.decide(human(), turned_down)
+
+    report = restored(world, ledger=world.root / "newer")
+    assert {one.id: (one.why, one.path) for one in report.not_restored} == {
+        edited.id: ("retracted", edited.path),
+        trashed.id: ("purged", ""),
+        proposed.id: ("rejected", proposed.path),
+    }
+    assert "vault personal: 2 notes written from the ledger" in report.notices
+    assert any("1 notes are not in the ledger byte for byte" in one for one in report.notices)
+    assert {hit.path: hit.text for hit in world.hits("number", k=20)} == {
+        "heron/sub/moved.md": "The moved number is 11.",
+        amended.path: "The amended number is 15.",
+        "heron/odd.md": world.hits("odd number 13")[0].text,
+    }
+    assert b"13, caf\xe9" in world.file("heron/odd.md").read_bytes()
+    kept = sorted(path.name for path in world.vault.rglob("*.md"))
+    assert kept == ["amended.md", "moved.md", "odd.md", "proposed.md"]
+    assert world.file(".trash/heron/proposed.md").exists()
+    assert holding(world.root / "home", b"14.2217") == []
     world.service.close()
 
 

@@ -250,11 +250,19 @@ def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
     with pytest.raises(VaultOffline) as caught:
         world.ask("staging host")
     assert str(world.root) not in str(caught.value)
+    (notice, *_) = world.service.scopes(agent()).problems
+    assert "offline" in notice
     with pytest.raises(VaultOffline):
         world.save("Other", "Another statement is here.")
+    world.restart()
+    with pytest.raises(VaultOffline):
+        world.ask("staging host")
     assert not world.vault.exists()
     aside.rename(world.vault)
+    world.restart()
+    assert world.save("Other", "Another statement is here.").outcome == "created"
     assert world.ids("staging host") == [note.id]
+    assert not any("offline" in one for one in world.service.scopes(agent()).problems)
 
 
 def test_a_folder_that_goes_while_it_is_looked_at_loses_no_note(
