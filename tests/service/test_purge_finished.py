@@ -158,3 +158,22 @@ def test_a_file_of_vectors_that_was_copied_to_win_room_goes_with_what_failed_wri
     assert owed(world) == []
     assert holding(world.root, trace) == []
     assert len(list((world.root / "home" / "vectors").glob("*.vectors"))) == 1
+
+
+@pytest.mark.guarantee("C5")
+def test_what_is_kept_of_rejected_claims_as_vectors_goes_with_their_note_only(world: World) -> None:
+    def kept() -> dict[str, int]:
+        with world.service._gateway._parts.database.read() as connection:
+            rows = connection.exec_driver_sql(
+                "SELECT note_id, count(*) FROM index_rejection WHERE vector NOTNULL GROUP BY note_id"
+            ).all()
+        return {str(note_id): int(count) for note_id, count in rows}
+
+    note = world.save("Gate", OLD)
+    lantern = world.save("Lantern", NEIGHBOUR)
+    world.correct(note, "The gate is closed on 7 days.")
+    world.correct(lantern, "The lamp is lit by 7 wardens.")
+    world.save("Tea", "Tea is at four, as ever.")  # now the model has read what was rejected
+    assert kept().keys() == {note.id, lantern.id}
+    world.forget(note.id, by=human(), mode="purge")
+    assert kept().keys() == {lantern.id}
