@@ -45,7 +45,11 @@ def test_an_edit_that_arrives_during_a_purge_is_kept_and_told(world: World) -> N
     note = world.save("Ferry gate", OLD)
     file = world.file(note.path)
     world.write(".trash/copy.md", file.read_bytes())
-    reply = purged(world, note.id, lambda _: file.write_text("My own line.\n", "utf-8") and None)
+
+    def edit(_: Connection) -> None:
+        file.write_text("My own line.\n", "utf-8")
+
+    reply = purged(world, note.id, edit)
     assert (reply.outcome, reply.erased) == ("purged", 1)
     assert reply.notice == "a file was edited meanwhile and kept; see `memsvc review list`"
     assert file.read_text("utf-8") == "My own line.\n"

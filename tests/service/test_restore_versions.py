@@ -39,8 +39,8 @@ def versions(world: World, note_id: str) -> list[VersionRecord]:
         return registry.versions_of(connection, note_id)
 
 
-def texts(world: World, **more: object) -> list[str]:
-    return [hit.text for hit in world.hits("heron deploy port", **more)]
+def texts(world: World, *, history: bool = False) -> list[str]:
+    return [hit.text for hit in world.hits("heron deploy port", history=history)]
 
 
 @pytest.mark.guarantee("W6")
