@@ -122,6 +122,16 @@ def test_a_note_that_never_was_current_comes_back_as_current(world: World) -> No
     assert texts(world) == [OLD]
 
 
+def test_a_note_whose_place_is_taken_has_its_new_place_on_record(world: World) -> None:
+    note = world.save("Port", OLD)
+    world.forget(note.id)
+    world.save("Port", "Wine from the north, bottled at dusk.")
+    reply = restore(world, note.id)
+    first, second = versions(world, note.id)
+    assert (first.path, second.path) == (note.path, reply.path)
+    assert first.path != second.path
+
+
 def test_a_text_that_comes_back_has_no_end_of_its_own_and_the_reason_for_it(world: World) -> None:
     note = world.save("Port", OLD, reason="the ops team said so")
     world.correct(note, NEW, "changed", reason="it moved")
@@ -130,7 +140,8 @@ def test_a_text_that_comes_back_has_no_end_of_its_own_and_the_reason_for_it(worl
     first, _, third, fourth = versions(world, note.id)
     assert first.ended_at
     assert (fourth.valid_to, fourth.ended_at, fourth.recorded_to, fourth.end_mode) == ("",) * 4
-    assert third.ended_at == ""
+    assert (third.valid_to, third.ended_at) == ("", "")
+    assert first.recorded_from < third.recorded_from < fourth.recorded_from
     view = world.service.read(agent(), ReadRequest(id=note.id))
     assert [one.reason for one in view.versions] == [
         "the ops team said so", "it moved", "it moved back", "it moved",
