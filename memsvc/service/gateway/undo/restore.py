@@ -236,7 +236,6 @@ def _returning(
         ended_at="",
         recorded_to="",
         end_mode="",
-        event_seq=0,
     )
     after = replace(
         note,
