@@ -163,6 +163,21 @@ def test_filters_narrow_what_is_seen(place: Place) -> None:
     assert place.seen(tags=("x", "workshop")) == []
 
 
+@pytest.mark.guarantee("C4")
+def test_a_note_without_the_tag_leads_to_a_successor_that_has_it(place: Place) -> None:
+    place.put("OLD", "old", status=Status.SUPERSEDED, superseded_by="NEW")
+    place.put("NEW", "new", tags=("x",))
+    place.put("BARE", "bare", status=Status.SUPERSEDED, superseded_by="PLAIN", tags=("x",))
+    place.put("PLAIN", "plain")
+    for _ in range(2):
+        found = place.visible(tags=("x",))
+        old, bare = found.note_ids.index("OLD"), found.note_ids.index("BARE")
+        assert found.note_ids[found.successor[old]] == "NEW"
+        assert found.successor[bare] == -1
+        assert place.seen(tags=("x",)) == [("NEW", 1)]
+        place.put("OLD", "older", status=Status.SUPERSEDED, superseded_by="NEW")
+
+
 @pytest.mark.guarantee("S1")
 def test_withheld_counts_are_of_the_scope_alone(place: Place) -> None:
     place.put("A", "a", status=Status.PROPOSED)
