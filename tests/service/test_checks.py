@@ -56,13 +56,33 @@ def test_a_body_is_as_long_as_the_policy_lets_it() -> None:
     assert checks.find_violation("t", "word " * 20 + ".", SHORT) == checks.TOO_LONG
     beyond = "word " * 200_001
     assert checks.find_violation("t", beyond) == "", "a file that nobody forbade is kept"
+    assert isinstance(refused("t", beyond), InvalidInput), "a note that is saved has an end"
+    assert checks.find_violation("t", "word " * 21, SHORT, size=100) == ""
+    assert checks.find_violation("t", "word", SHORT, size=101) == checks.TOO_LONG
+
+
+@pytest.mark.parametrize(
+    ("problem", "error", "words"),
+    [
+        (checks.TOO_LONG, InvalidInput, "max_note"),
+        (checks.PRIVATE, InvalidInput, "private"),
+        ("recalled_text", RecalledText, "recall reply"),
+        ("a rule", SecretFound, "a rule"),
+    ],
+)
+def test_what_a_text_breaks_is_refused_in_its_own_words(
+    problem: str, error: type[MemsvcError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        checks.refuse_violation(problem)
+    checks.refuse_violation("")
 
 
 @pytest.mark.guarantee("R2")
 @pytest.mark.parametrize(
     "body",
     [FENCE, "a </recalled-notes> b", "< RECALLED_notes x=1>", "＜recalled-notes＞", "﹤recalled-notes﹥", "<recalled notes",
-     "<rec\u200balled-notes>", "<rec\u034falled-notes>"],
+     "<rec\u200balled-notes>", "<rec\u034falled-notes>", "＜ ﹤ <recalled-notes>"],
 )  # fmt: skip
 def test_a_recalled_reply_is_no_memory(body: str) -> None:
     assert checks.find_violation("t", body) == "recalled_text"
