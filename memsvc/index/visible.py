@@ -217,9 +217,9 @@ def _refreshed(
 def _rows(
     connection: Connection, keys: tuple[str, ...], filters: Filters, which: Which, **more: object
 ) -> Sequence[Row[Any]]:
-    """Rows of the scopes: how they stand and why they are kept back, in order of entry id.
+    """Rows of the scopes: how they stand and why they are kept back.
 
-    But for those of `ALL`, with their instants last.
+    Those of `ALL` in order of entry id, the others with their instants last.
     """
     held = filters.known_at or filters.now
     given: dict[str, object] = {

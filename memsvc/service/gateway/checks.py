@@ -157,7 +157,7 @@ def statements(title: str, body: str) -> list[Statement]:
 
     def add(normal: str, kind: str, *, counts: bool, text: str = "") -> None:
         known = found.get(normal)
-        if normal and (known is None or (counts and not known.counts)):
+        if normal and (known is None or not known.counts):
             said = text or (known.text if known else "")
             found[normal] = Statement(normal, known.kind if known else kind, counts, said)
 
