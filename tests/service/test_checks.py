@@ -134,6 +134,16 @@ def test_the_whole_counts_where_it_is_too_short_to_count_as_a_sentence() -> None
     assert (one.kind, one.counts, one.text) == ("sentence", True, "Tea.")
 
 
+@pytest.mark.guarantee("C1")
+def test_the_sentences_of_a_title_are_looked_up_and_never_rejected_by_it() -> None:
+    found = {one.normal: one for one in checks.statements("Tea. The gate opens at 12", "Text.")}
+    assert found["tea the gate opens at 12"].counts is True
+    assert (found["the gate opens at 12"].kind, found["the gate opens at 12"].counts) == (
+        "title",
+        False,
+    )
+
+
 def test_another_reading_of_a_text_is_a_statement_that_is_never_rejected_by_itself() -> None:
     seen = {one.normal: one.counts for one in checks.statements("t", "The \u04c0ist has 12 names")}
     assert seen.pop("the list has 12 names") is False

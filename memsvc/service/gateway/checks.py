@@ -175,7 +175,7 @@ def statements(title: str, body: str) -> list[Statement]:
     add(claims.whole(body), "whole", counts=True)
     others = other_reading(title), other_reading(body)
     if any(others):
-        for one in statements(others[0] or title, others[1] or body):
+        for one in statements(*others):
             add(one.normal, one.kind, counts=False)
     return list(found.values())
 
