@@ -14,7 +14,7 @@ JAN, FEB, MAR, APR = (f"2026-{month:02}-01T00:00:00.000000Z" for month in (1, 2,
 MID_JAN, MID_FEB, MID_MAR, MID_APR = (
     f"2026-{month:02}-15T00:00:00.000000Z" for month in (1, 2, 3, 4)
 )
-FUTURE = "2027-06-01T00:00:00.000000Z"
+BEFORE, FUTURE = "2025-12-01T00:00:00.000000Z", "2027-06-01T00:00:00.000000Z"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,7 @@ def put_long_wrong(place: Place) -> None:
         (put_changed, {"as_of": MID_FEB, "known_at": MID_FEB}, [("N", 1)]),
         (put_changed, {"as_of": MID_JAN, "known_at": MID_APR}, [("N", 1)]),
         (put_changed, {"history": True}, [("N", 1), ("N", 2)]),
+        (put_changed, {"history": True, "as_of": MID_JAN}, [("N", 1)]),
         (put_wrong, {}, [("N", 2)]),
         (put_wrong, {"as_of": MID_JAN}, [("N", 2)]),
         (put_wrong, {"known_at": MID_FEB}, [("N", 1)]),
@@ -113,6 +114,7 @@ def put_long_wrong(place: Place) -> None:
         (put_amended, {"as_of": MID_JAN}, [("N", 2)]),
         (put_amended, {"known_at": MID_FEB}, [("N", 1)]),
         (put_amended, {"history": True}, [("N", 1), ("N", 2)]),
+        (put_amended, {"history": True, "known_at": BEFORE}, []),
         (put_superseded, {}, [("N", 1)]),
         (put_superseded, {"as_of": MID_FEB}, [("OLD", 1)]),
         (put_superseded, {"known_at": MID_FEB}, [("OLD", 1)]),
@@ -180,6 +182,7 @@ def test_what_was_true_or_believed_then_is_not_current_for_that(place: Place) ->
     place.put("GONE", "text", status=Status.SUPERSEDED, superseded_by="N", valid_to=MAR)
     place.put("UNTIL", "text", valid_from=NOW, valid_to=FUTURE)
     place.put("EDGE", "text", valid_from=MAR, valid_to=NOW)
+    place.put("SWITCH", "text", status=Status.SUPERSEDED, superseded_by="UNTIL")
 
     def current(**filters: object) -> dict[tuple[str, int], bool]:
         found = place.visible(**filters)
@@ -188,12 +191,15 @@ def test_what_was_true_or_believed_then_is_not_current_for_that(place: Place) ->
         return {name: now for name, now, seen in told if seen}
 
     assert current() == {("N", 2): True, ("TILL", 1): True, ("UNTIL", 1): True}
-    assert current(as_of=APR) == {("N", 2): True, ("TILL", 1): True, ("EDGE", 1): False}
+    assert current(as_of=APR) == {
+        ("N", 2): True, ("TILL", 1): True, ("EDGE", 1): False, ("SWITCH", 1): False,
+    }  # fmt: skip
     assert current(known_at=MID_FEB) == {
-        ("N", 1): False, ("ENDED", 1): False, ("TILL", 1): True,
+        ("N", 1): False, ("ENDED", 1): False, ("TILL", 1): True, ("SWITCH", 1): False,
     }  # fmt: skip
     assert current(as_of=MID_FEB) == {
-        ("N", 2): True, ("ENDED", 1): False, ("TILL", 1): True, ("GONE", 1): False,
+        ("N", 2): True, ("ENDED", 1): False, ("TILL", 1): True, ("SWITCH", 1): False,
+        ("GONE", 1): False,
     }  # fmt: skip
     assert current(as_of=FUTURE) == {("N", 2): True, ("AHEAD", 1): False}
 
@@ -295,6 +301,22 @@ def test_a_note_without_the_tag_leads_to_a_successor_that_has_it(place: Place) -
         assert found.successor[bare] == -1
         assert place.seen(tags=("x",)) == [("NEW", 1)]
         place.put("OLD", "older", status=Status.SUPERSEDED, superseded_by="NEW")
+
+
+def test_every_newest_version_that_is_kept_back_is_counted_once_with_its_reason(
+    place: Place,
+) -> None:
+    put_changed(place)
+    for status in (Status.PROPOSED, Status.DISPUTED, Status.RETRACTED, Status.REJECTED):
+        place.put(status.value, "text", status=status, valid_from=FUTURE)
+    place.put("OLD", "text", status=Status.SUPERSEDED, superseded_by="N", valid_to=FEB)
+    place.put("AHEAD", "text", valid_from=FUTURE)
+    place.put("RUN", "text", valid_to=FEB)
+    place.put("WRONG", "text", valid_to=FEB, recorded_to=MAR, end_mode="wrong")
+    place.put("UNSURE", "text", valid_from=FUTURE, recorded_to=MAR, end_mode="wrong")
+    lasting = {"proposed": 1, "disputed": 1, "not_yet_valid": 1}
+    assert place.visible().withheld == {**lasting, "superseded": 1, "expired": 1}
+    assert place.visible(history=True).withheld == lasting
 
 
 @pytest.mark.guarantee("S1")
