@@ -13,6 +13,7 @@ from memsvc.errors import (
     StaleVersion,
     Uneditable,
 )
+from memsvc.ledger import registry
 from memsvc.model.requests import (
     AuditRequest,
     CorrectRequest,
@@ -20,7 +21,7 @@ from memsvc.model.requests import (
     RestoreRequest,
     ReviewFilter,
 )
-from memsvc.model.vocabulary import CorrectMode
+from memsvc.model.vocabulary import CorrectMode, NoteId
 from tests.service.interrupted import cut_off
 from tests.service.world import World, agent, human
 
@@ -159,6 +160,8 @@ def test_a_note_that_left_is_neither_corrected_nor_forgotten_again(world: World)
         world.correct(note, LAMP)
     with pytest.raises(NotFound):
         world.forget(note.id)
+    with pytest.raises(NotFound):  # somebody forgot it while the correction waited for the lock
+        cut_off(world, note.id, "Port", LAMP)
     assert world.correct(kept, "The lamp hangs low today.").outcome == "corrected"
 
 
@@ -214,3 +217,16 @@ def test_a_version_tells_how_it_ended_also_after_its_claim_was_rejected_again(wo
         "wrong" if "as wrong" in one else "forgotten" * ("was forgotten" in one) for one in told
     ]
     assert ends == ["wrong", "forgotten", "wrong"]
+
+
+def test_a_version_that_was_amended_before_it_was_rejected_was_believed_until_then(
+    world: World,
+) -> None:
+    note = world.save("Port", f"{PORT} {LAMP}")
+    later = world.correct(note, f"{LAMP} {PORT}", "amend")
+    world.correct(later, LAMP)
+    with world.service._database.read() as connection:
+        first, second, third = registry.versions_of(connection, NoteId(note.id))
+    assert (first.end_mode, second.end_mode) == ("wrong", "wrong")
+    assert first.recorded_to == second.recorded_from
+    assert second.recorded_to == third.recorded_from

@@ -30,7 +30,9 @@ def test_only_what_was_replaced_leads_on(place: Place) -> None:
     place.put("CHANGED", "text", **ended)
     place.put("TAKEN", "text", **{**ended, "status": Status.RETRACTED})
     place.put("LASTS", "text", **{**ended, "valid_to": FUTURE, "ended_at": ""})
-    for trust, seen in ((Trust.AGENT, {"N", "LASTS"}), (Trust.HUMAN, {"N"})):
+    place.put("STANDS", "text", status=Status.SUPERSEDED, superseded_by="AHEAD")
+    place.put("AHEAD", "text", trust=Trust.HUMAN, valid_from=FUTURE)
+    for trust, seen in ((Trust.AGENT, {"N", "LASTS", "STANDS"}), (Trust.HUMAN, {"N"})):
         found = place.visible(min_trust=trust)
         assert set(found.note_ids) == {"LEADS", "CHANGED"} | seen
         assert {name for name, _ in place.seen(min_trust=trust)} == seen
