@@ -103,6 +103,15 @@ def test_a_title_with_a_number_is_rejected_with_its_note_and_a_name_is_not(world
     assert world.save("The old harbour lamp", "The tea is served at five.").outcome == "created"
 
 
+def test_a_title_that_was_amended_is_a_name_too_unless_it_has_a_number(world: World) -> None:
+    for old, new in (("The tall harbour crane", "Harbour crane"), ("Crane 12 is tall", "Crane 12")):
+        note = world.save(old, f"{new} moves slowly.")
+        world.forget(world.correct(note, f"{new} moves slowly.", "amend", title=new).id)
+    assert world.save("The tall harbour crane", "It is green.").outcome == "created"
+    with pytest.raises(RejectedClaim):
+        world.save("Crane 12 is tall", "It is green.")
+
+
 @pytest.mark.guarantee("C6")
 def test_a_rejection_is_lifted_by_a_person_who_confirms_it_and_by_nobody_else(world: World) -> None:
     world.forget(world.save("Port", PORT).id)
