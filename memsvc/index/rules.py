@@ -67,7 +67,7 @@ class Shape:
     @classmethod
     def of(cls, filters: Filters) -> "Shape":
         return cls(
-            dated=bool(filters.known_at or filters.as_of),
+            dated=bool(filters.known_at),
             as_of=bool(filters.as_of),
             timeless=not filters.now,
             history=filters.history,
@@ -83,11 +83,10 @@ def statement(shape: Shape, which: Which) -> Select[Any]:
     e = rules.rows
     wanted = e.trust_rank >= bindparam("trust", type_=Integer)
     if shape.kinds:
-        wanted = and_(wanted, e.kind.in_(bindparam("kinds", expanding=True)))
-    past = PAST if shape.history else REDIRECT
+        wanted = and_(wanted, e.kind.in_(bindparam("kinds")))
     standing = case(
         (and_(rules.seen, wanted), SEEN),
-        (and_(rules.past, wanted) if shape.history else rules.redirect, past),
+        *([(and_(rules.past, wanted), PAST)] if shape.history else ()),
         (rules.redirect, REDIRECT),
         else_=HIDDEN,
     )
@@ -107,9 +106,9 @@ def statement(shape: Shape, which: Which) -> Select[Any]:
     conditions = {
         Which.CHANGED: e.change > bindparam("change", type_=Integer),
         Which.CROSSED: _crosses(e),
-        Which.REPLACED: e.superseded_by.in_(bindparam("notes", expanding=True)),
+        Which.REPLACED: e.superseded_by.in_(bindparam("notes")),
     }
-    query = judged.where(conditions[which]).order_by(e.entry_id)
+    query = judged.where(conditions[which])
     return query.limit(bindparam("limit", type_=Integer)) if which is Which.CHANGED else query
 
 
@@ -155,20 +154,17 @@ def _facts(shape: Shape) -> Subquery:
             recorded.label("recorded"),
             and_(recorded, believed).label("believed"),
             replaced.label("named_replaced"),
-            end.label("named_end"),
+            end.label("end_then"),
             case((superseded, _successor_begins(held)), else_="").label("after"),
         )
-        .where(e.scope_key.in_(bindparam("keys", expanding=True)))
+        .where(e.scope_key.in_(bindparam("keys")))
         .subquery("first_facts")
     )
     f = first.c
     gone_over = and_(
         f.named_replaced, f.after <= moment
     )  # until its successor holds, a note stands
-    second = select(first, gone_over.label("replaced")).subquery("second_facts")
-    s = second.c
-    ended = case((and_(s.replaced, s.named_end == ""), s.after), else_=s.named_end)
-    return select(second, ended.label("end_then")).subquery("facts")
+    return select(first, gone_over.label("replaced")).subquery("facts")
 
 
 def _rules(shape: Shape) -> _Rules:
@@ -180,8 +176,7 @@ def _rules(shape: Shape) -> _Rules:
     window = and_(stands, e.believed, begun, running)
     known_end = or_(not_(e.replaced), e.end_then != "")
     seen = and_(window, known_end) if shape.as_of else and_(window, not_(e.replaced))
-    ended = and_(e.believed, or_(e.replaced, ~running))
-    rewritten = and_(not_(e.believed), e.end_mode.in_(_REPLACED_MODES))
+    not_wrong = or_(e.believed, e.end_mode.in_(_REPLACED_MODES))
     current = and_(
         or_(e.status == Status.ACTIVE.value, e.after > now),
         e.recorded_to == "",
@@ -194,7 +189,7 @@ def _rules(shape: Shape) -> _Rules:
     return _Rules(
         rows=e,
         seen=seen,
-        past=and_(stands, e.recorded, begun, or_(ended, rewritten)),
+        past=and_(stands, e.recorded, begun, not_wrong),
         redirect=and_(
             stands,
             e.believed,
@@ -219,7 +214,7 @@ def _successor_begins(held: ColumnElement[str]) -> ColumnElement[str]:
         select(func.min(other.c.valid_from))
         .where(
             other.c.note_id == entries.c.superseded_by,
-            other.c.scope_key.in_(bindparam("keys", expanding=True)),
+            other.c.scope_key.in_(bindparam("keys")),
             other.c.status.in_((Status.ACTIVE.value, Status.SUPERSEDED.value)),
             other.c.recorded_from <= held,
             or_(other.c.recorded_to == "", other.c.recorded_to > held),

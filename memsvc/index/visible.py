@@ -153,8 +153,7 @@ def _build(
 ) -> _Made:
     """The set from all rows of the scopes."""
     rows = _rows(connection, keys, filters, Which.ALL)
-    reasons = (row[len(ROW)] for row in rows)
-    withheld = {row[0]: reason for row, reason in zip(rows, reasons, strict=True) if reason}
+    withheld = {row[0]: row[len(ROW)] for row in rows if row[len(ROW)]}
     columns = Rows.of(_with_tags(rows, filters.tags) if filters.tags else rows)
     made = assemble(
         columns,
@@ -196,9 +195,8 @@ def _refreshed(
         found = _rows(connection, keys, filters, Which.REPLACED, notes=some)
         affected |= {row.entry_id: row for row in found}
     fresh: Sequence[Row[Any]] = [affected[entry_id] for entry_id in sorted(affected)]
-    if filters.now:
-        ahead = (value for row in fresh for value in row[-len(INSTANTS) :] if value > filters.now)
-        until = min(until, min(ahead, default=until))
+    ahead = (value for row in fresh for value in row[-len(INSTANTS) :] if value > filters.now)
+    until = min(until, min(ahead, default=until))
     withheld = dict(base.withheld)
     for entry_id in (*affected, *(row.entry_id for row in left)):
         withheld.pop(entry_id, None)
@@ -219,9 +217,9 @@ def _refreshed(
 def _rows(
     connection: Connection, keys: tuple[str, ...], filters: Filters, which: Which, **more: object
 ) -> Sequence[Row[Any]]:
-    """Rows of the scopes: how they stand and why they are kept back, in order of entry id.
+    """Rows of the scopes: how they stand and why they are kept back.
 
-    But for those of `ALL`, with their instants last.
+    Those of `ALL` in order of entry id, the others with their instants last.
     """
     held = filters.known_at or filters.now
     given: dict[str, object] = {
@@ -229,10 +227,9 @@ def _rows(
         "now": filters.now,
         "held": held,
         "moment": filters.as_of or held,
+        "trust": filters.min_trust.rank,
+        "kinds": [kind.value for kind in filters.kinds],
     }
-    given["trust"] = filters.min_trust.rank
-    if filters.kinds:
-        given["kinds"] = [kind.value for kind in filters.kinds]
     return connection.execute(statement(Shape.of(filters), which), given | more).all()
 
 
@@ -240,7 +237,7 @@ def _with_tags(rows: Sequence[Row[Any]], tags: Sequence[str]) -> list[Row[Any]]:
     """Rows whose note has every tag, or one below it (`a/b` is below `a`)."""
     import json  # a filter that few recalls use
 
-    needed = [tag.strip().lstrip("#").casefold() for tag in tags]
+    needed = [tag.lstrip("#").casefold() for tag in tags]
 
     def has(row: Row[Any]) -> bool:
         own = [str(tag).casefold() for tag in json.loads(row.tags)]

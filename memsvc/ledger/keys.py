@@ -66,8 +66,7 @@ class KeyRing:
 
     def rotated(self) -> "KeyRing":
         """The ring with a new current key; nothing is written yet."""
-        key_id, key = _new_key(self.ids)
-        return KeyRing(self.path, (*self._keys, (key_id, key)))
+        return KeyRing(self.path, (*self._keys, _new_key()))
 
     def store(self) -> None:
         """Put the file in place of the present one, whole or not at all, also after power loss.
@@ -131,17 +130,13 @@ def _digest(key: bytes, scope: Scope, normal: str) -> str:
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-def _new_key(taken: tuple[str, ...]) -> tuple[str, bytes]:
-    key_id = secrets.token_hex(4)
-    while key_id in taken:
-        key_id = secrets.token_hex(4)
-    return key_id, secrets.token_bytes(_BYTES)
+def _new_key() -> tuple[str, bytes]:
+    return secrets.token_hex(8), secrets.token_bytes(_BYTES)
 
 
 def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    _write(fresh, (_new_key(()),))
+    _write(fresh, (_new_key(),))
     try:
         os.link(fresh, path)  # never replaces a key that another process made first
     except FileExistsError:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from memsvc.notes.normal import fold, normal_form
@@ -241,8 +242,6 @@ class _Blocks:
         self._cover(number, number + 1)
         line, start = self._line(number), self.starts[number]
         cells = [cell.content for cell in row[1:] if cell.content]
-        if not cells:
-            return
         yield from _if_said(
             _claim(" ".join(_seen(cell) for cell in cells), start, start + len(line), "row")
         )
@@ -251,9 +250,8 @@ class _Blocks:
             found = line.find(cell, at)
             offset = start + max(found, at)
             at = max(found + len(cell), at)
-            parts = list(_sentences(cell))
-            for first, end, text in parts:
-                if len(_WORD.findall(text)) >= WORDS and (len(cells) > 1 or len(parts) > 1):
+            for first, end, text in _sentences(cell):
+                if len(_WORD.findall(text)) >= WORDS:
                     yield _claim(text, offset + first, min(offset + end, start + len(line)), "row")
 
     def _literal(self, token: "Token") -> Iterator[Claim]:
@@ -265,16 +263,15 @@ class _Blocks:
         for line in token.content.split("\n"):
             if number >= after:
                 break
-            stripped = line.strip()
-            where = self.starts[number] + max(self._line(number).find(stripped), 0)
+            where = self.starts[number] + max(self._line(number).find(line), 0)
             code = token.type != "html_block"
-            for start, end, text in _sentences(stripped, literal=code):
+            for start, end, text in _sentences(line, literal=code):
                 yield _claim(text, where + start, where + end, "code" if code else "sentence")
             number += 1
 
     def _left_over(self) -> Iterator[Claim]:
         for number in range(len(self.starts) - 1):
-            if not self.covered[number] and self._line(number).strip():
+            if not self.covered[number]:
                 yield from _by_lines(self._line(number), self.starts[number])
 
 
@@ -295,7 +292,7 @@ def _lone_numbers(tokens: list["Token"]) -> set[int]:
 
 
 def _kind(inside: list[str]) -> ClaimKind:
-    if inside and inside[-1] == "heading_open":
+    if inside[-1] == "heading_open":
         return "heading"
     return "item" if "list_item_open" in inside else "sentence"
 
@@ -361,8 +358,7 @@ def _block_sentences(content: str) -> Iterator[tuple[int, int, str]]:
     """The sentences of a paragraph or item; the first line of a callout is its title."""
     masked = mask_lines(content)
     title = _CALLOUT.match(content)
-    begins = (0, title.end()) if title else (0,)
-    for begin, end in zip(begins, (*begins[1:], len(masked)), strict=True):
+    for begin, end in pairwise((0, *((title.end(),) if title else ()), len(masked))):
         for first, last, text in _sentences(masked[begin:end]):
             yield begin + first, begin + last, text
 
@@ -381,7 +377,7 @@ def _piece(masked: str, start: int, end: int, *, words: int) -> Iterator[tuple[i
     """One sentence, if it says anything in at least so many words."""
     piece = masked[start:end]
     said = " ".join(piece.replace(BLANK, "").split())
-    if any(char.isalnum() for char in said) and (not words or len(_WORD.findall(said)) >= words):
+    if any(char.isalnum() for char in said) and len(_WORD.findall(said)) >= words:
         lead = len(piece) - len(piece.lstrip(" \t\n" + BLANK))
         trail = len(piece) - len(piece.rstrip(" \t\n"))
         yield start + lead, end - trail, said

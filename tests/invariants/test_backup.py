@@ -334,6 +334,48 @@ def test_a_merge_overwrites_no_newer_text_and_no_file_that_somebody_made(world: 
     world.service.close()
 
 
+@pytest.mark.guarantee("C1", "W6")
+def test_a_merge_gives_lost_files_their_bytes_and_tells_what_went_on_since(world: World) -> None:
+    odd = b"The odd number is 13, caf\xe9.\n"
+    world.write("heron/odd.md", odd)
+    world.write("heron/bad.md", b"The bad number is 20, caf\xe9.\n")
+    first = world.save("before", "The before number is 14.")
+    second = world.correct(first, "The before number is 15.", mode="wrong")
+    edited = world.save("edited", "The edited number is 17.")
+    stays = world.save("stays", "The staying number is 18.")
+    found = {hit.path: hit.id for hit in world.hits("number", k=20)}
+    assert len(found) == 5
+    backup(world)
+    world.correct(second, "The before number is 16.", mode="changed")
+    world.file("heron/odd.md").unlink()
+    world.file("heron/bad.md").unlink()
+    world.file(edited.path).unlink()
+    world.write(edited.path, "Somebody wrote this instead, number 19.\n")
+    assert len(world.ids("number", k=20)) == 3
+    rejected = world.save("other", "The bad number is 20, caf\ufffd.")
+    world.forget(rejected.id)
+    report = merged(world)
+    assert {one.id: one.why for one in report.not_restored} == {
+        first.id: "newer text",
+        edited.id: "newer text",
+    }
+    assert world.file("heron/odd.md").read_bytes() == odd
+    assert world.service.read(agent(), _read(found["heron/odd.md"])).version == 2
+    texts = [hit.text for hit in world.hits("number", k=20)]
+    assert sorted(text[:12] for text in texts) == [
+        "Somebody wro",
+        "The before n",
+        "The odd numb",
+        "The staying ",
+    ]
+    assert "The before number is 16." in texts
+    assert world.service.read(agent(), _read(stays.id)).version == 1
+    assert ("done", "") in events(world, "restore")
+    again = merged(world)
+    assert (again.files, again.notes) == (0, 0)
+    world.service.close()
+
+
 def test_a_vault_that_lost_nearly_everything_is_whole_again(world: World) -> None:
     ids = {world.save(f"note {n}", f"The number of {n} is {n}01.").id for n in range(12)}
     backup(world)

@@ -56,13 +56,33 @@ def test_a_body_is_as_long_as_the_policy_lets_it() -> None:
     assert checks.find_violation("t", "word " * 20 + ".", SHORT) == checks.TOO_LONG
     beyond = "word " * 200_001
     assert checks.find_violation("t", beyond) == "", "a file that nobody forbade is kept"
+    assert isinstance(refused("t", beyond), InvalidInput), "a note that is saved has an end"
+    assert checks.find_violation("t", "word " * 21, SHORT, size=100) == ""
+    assert checks.find_violation("t", "word", SHORT, size=101) == checks.TOO_LONG
+
+
+@pytest.mark.parametrize(
+    ("problem", "error", "words"),
+    [
+        (checks.TOO_LONG, InvalidInput, "max_note"),
+        (checks.PRIVATE, InvalidInput, "private"),
+        ("recalled_text", RecalledText, "recall reply"),
+        ("a rule", SecretFound, "a rule"),
+    ],
+)
+def test_what_a_text_breaks_is_refused_in_its_own_words(
+    problem: str, error: type[MemsvcError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        checks.refuse_violation(problem)
+    checks.refuse_violation("")
 
 
 @pytest.mark.guarantee("R2")
 @pytest.mark.parametrize(
     "body",
     [FENCE, "a </recalled-notes> b", "< RECALLED_notes x=1>", "＜recalled-notes＞", "﹤recalled-notes﹥", "<recalled notes",
-     "<rec\u200balled-notes>", "<rec\u034falled-notes>"],
+     "<rec\u200balled-notes>", "<rec\u034falled-notes>", "＜ ﹤ <recalled-notes>"],
 )  # fmt: skip
 def test_a_recalled_reply_is_no_memory(body: str) -> None:
     assert checks.find_violation("t", body) == "recalled_text"
@@ -112,6 +132,16 @@ def test_every_claim_the_title_and_the_whole_are_statements_once_each() -> None:
 def test_the_whole_counts_where_it_is_too_short_to_count_as_a_sentence() -> None:
     (one,) = (one for one in checks.statements("Drinks", "Tea.") if one.normal == "tea")
     assert (one.kind, one.counts, one.text) == ("sentence", True, "Tea.")
+
+
+@pytest.mark.guarantee("C1")
+def test_the_sentences_of_a_title_are_looked_up_and_never_rejected_by_it() -> None:
+    found = {one.normal: one for one in checks.statements("Tea. The gate opens at 12", "Text.")}
+    assert found["tea the gate opens at 12"].counts is True
+    assert (found["the gate opens at 12"].kind, found["the gate opens at 12"].counts) == (
+        "title",
+        False,
+    )
 
 
 def test_another_reading_of_a_text_is_a_statement_that_is_never_rejected_by_itself() -> None:

@@ -4,8 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from memsvc.errors import Denied, InvalidInput, RejectedClaim, SecretFound
-from memsvc.model.requests import AuditRequest, ReviewFilter
+from memsvc.errors import (
+    Denied,
+    InvalidInput,
+    NotFound,
+    RejectedClaim,
+    SecretFound,
+    StaleVersion,
+    Uneditable,
+)
+from memsvc.ledger import registry
+from memsvc.model.requests import (
+    AuditRequest,
+    CorrectRequest,
+    ReadRequest,
+    RestoreRequest,
+    ReviewFilter,
+)
+from memsvc.model.vocabulary import CorrectMode, NoteId
+from tests.service.interrupted import cut_off
 from tests.service.world import World, agent, human
 
 PORT = "The heron deploy port is 6544."
@@ -86,6 +103,15 @@ def test_a_title_with_a_number_is_rejected_with_its_note_and_a_name_is_not(world
     assert world.save("The old harbour lamp", "The tea is served at five.").outcome == "created"
 
 
+def test_a_title_that_was_amended_is_a_name_too_unless_it_has_a_number(world: World) -> None:
+    for old, new in (("The tall harbour crane", "Crane 11"), ("Crane 12 is tall", "Crane 12")):
+        note = world.save(old, f"{new} moves slowly.")
+        world.forget(world.correct(note, f"{new} moves slowly.", "amend", title=new).id)
+    assert world.save("The tall harbour crane", "It is green.").outcome == "created"
+    with pytest.raises(RejectedClaim):
+        world.save("Crane 12 is tall", "It is green.")
+
+
 @pytest.mark.guarantee("C6")
 def test_a_rejection_is_lifted_by_a_person_who_confirms_it_and_by_nobody_else(world: World) -> None:
     world.forget(world.save("Port", PORT).id)
@@ -102,3 +128,114 @@ def test_a_rejection_is_lifted_by_a_person_who_confirms_it_and_by_nobody_else(wo
         world.service.lift(human(), str(row["tombstone_id"]).lower(), "it was right")
     assert world.save("Port", PORT).outcome == "created"
     assert world.service.rotate_key(human(), "a year went by")
+
+
+@pytest.mark.guarantee("C2")
+def test_words_that_are_too_few_to_be_a_claim_are_rejected_by_nobody(world: World) -> None:
+    note = world.save("Lamp", f"{LAMP}\n\nNo tea.")
+    later = world.correct(note, f"No tea.\n\n{PORT}", "changed")
+    world.correct(later, f"{PORT}\n\nIt is old.")
+    assert world.save("Tea", "No tea.\n\nThe cup is blue.").outcome == "created"
+    with pytest.raises(RejectedClaim):
+        world.save("Tea again", f"No tea.\n\n{PORT}")
+    texts = [hit.text for hit in world.hits("lamp hangs high", history=True, detail="full")]
+    assert any("No tea." in text for text in texts), "what was true once stays in history"
+
+
+@pytest.mark.guarantee("A1")
+def test_new_rejections_are_one_event_and_none_is_none(world: World) -> None:
+    def events() -> list[object]:
+        found = world.service.audit_list(human(), AuditRequest(action="tombstone")).events
+        return [event.detail["claims"] for event in found]
+
+    for name in ("a", "b"):
+        world.write(f"heron/{name}.md", f"{PORT} {LAMP}\n")
+    note = world.save("Tea", "The tea is served at four.")
+    later = world.correct(note, "The tea is served at five.", "changed")
+    world.correct(later, "Tea is served at five.", "amend")
+    (first,) = world.ids("deploy port lamp")
+    assert events() == []
+    (second,) = (one.id for one in world.forget(first).also_stated_in)
+    assert events() == [len(world.service.tombstones(human()))] == [3]
+    assert world.forget(second).outcome == "retracted"
+    assert events() == [3]
+
+
+def test_a_note_that_left_is_neither_corrected_nor_forgotten_again(world: World) -> None:
+    note = world.save("Port", f"{PORT} {LAMP}")
+    kept = world.save("Lamp", LAMP)
+    world.forget(note.id)
+    with pytest.raises(NotFound):
+        world.correct(note, LAMP)
+    with pytest.raises(NotFound):
+        world.forget(note.id)
+    with pytest.raises(NotFound):  # somebody forgot it while the correction waited for the lock
+        cut_off(world, note.id, "Port", LAMP)
+    assert world.correct(kept, "The lamp hangs low today.").outcome == "corrected"
+
+
+@pytest.mark.guarantee("W5")
+def test_a_correction_is_of_the_file_as_it_stands(world: World) -> None:
+    note = world.save("Port", PORT)
+    path = world.file(note.path)
+    path.write_text(path.read_text().replace(PORT, f"{PORT} {LAMP}"))
+    with pytest.raises(StaleVersion) as stale:
+        world.correct(note, "The heron deploy port is 9999.", "changed")
+    assert LAMP in str(stale.value.data["body"])
+    assert LAMP in path.read_text()
+
+
+@pytest.mark.guarantee("W4")
+def test_what_an_interrupted_correction_left_is_finished_before_the_next_one(world: World) -> None:
+    note = world.save("Port", PORT)
+    cut_off(world, note.id, "Port", f"{PORT} {LAMP}\n")
+    assert LAMP not in world.file(note.path).read_text()
+    with pytest.raises(StaleVersion) as stale:
+        world.correct(note, "The heron deploy port is 9999.", "changed")
+    assert LAMP in str(stale.value.data["body"])
+    assert LAMP in world.file(note.path).read_text()
+    assert world.service.reviews(human()) == []
+
+
+def test_a_note_whose_text_the_ledger_lost_is_left_as_it_is(world: World) -> None:
+    note, kept = world.save("Port", PORT), world.save("Lamp", LAMP)
+    with world.service._database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM note_version WHERE note_id = ?", (note.id,))
+    with pytest.raises(Uneditable, match="doctor"):
+        world.correct(note, LAMP)
+    assert PORT in world.file(note.path).read_text()
+    assert world.forget(kept.id).outcome == "retracted"
+
+
+def test_a_version_tells_how_it_ended_also_after_its_claim_was_rejected_again(world: World) -> None:
+    note = world.save("Port", f"{PORT} {LAMP}")
+    later = world.correct(note, f"{PORT} {LAMP} So it is.", "changed")
+    world.forget(note.id)
+    world.service.restore(human(), RestoreRequest(id=note.id))
+    now = world.service.read(agent(), ReadRequest(id=note.id))
+    assert now.version > later.version
+    world.service.correct(
+        agent(),
+        CorrectRequest(id=note.id, version=now.version, mode=CorrectMode.WRONG, body=LAMP),
+    )
+    told = [
+        str(world.service.read(agent(), ReadRequest(id=note.id, version=number)))
+        for number in (1, later.version, now.version)
+    ]
+    ends = [
+        "wrong" if "as wrong" in one else "forgotten" * ("was forgotten" in one) for one in told
+    ]
+    assert ends == ["wrong", "forgotten", "wrong"]
+
+
+def test_a_version_that_was_amended_before_it_was_rejected_was_believed_until_then(
+    world: World,
+) -> None:
+    note = world.save("Port", f"{PORT} {LAMP}")
+    later = world.correct(note, f"{LAMP} {PORT}", "amend")
+    world.correct(later, LAMP)
+    with world.service._database.read() as connection:
+        first, second, third = registry.versions_of(connection, NoteId(note.id))
+    assert (first.end_mode, second.end_mode) == ("wrong", "wrong")
+    assert first.recorded_to == second.recorded_from
+    assert second.recorded_to == third.recorded_from

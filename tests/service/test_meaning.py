@@ -24,6 +24,8 @@ from memsvc.service.gateway.guard.meaning import differing, replaced, saying
         ("Call getUser now.", "Call getUsers now.", "name"),
         ("NATO decides this today.", "Congress decides this today.", "name"),
         ("The host is reachable.", "This box is unreachable.", "polarity"),
+        ("The lamp is used.", "The lamp is unused.", "polarity"),
+        ("Ask Ana Bo for help.", "Ask Ana Cy for help.", "name"),
     ],
 )
 def test_numbers_names_values_polarity_and_order_keep_apart(one: str, other: str, why: str) -> None:
@@ -45,10 +47,18 @@ def test_numbers_names_values_polarity_and_order_keep_apart(one: str, other: str
         ("That is what I want.", "That is what we want."),
         ("A door is red.", "The door is red."),
         ("Turn on the light.", "Turn on or off the light."),
+        ("It leads to town.", "It leads into town."),
+        ("We write it.", "We rewrite it."),
+        ('The lamp is "lit". Dogs bark.', 'Hounds bark where the lamp is "lit".'),
+        ("It rose by +5 degrees.", "By 5 degrees it rose."),
+        ("They print in 3D.", "They print 3d things."),
+        ("The SHOP's Opening Is In May", "It opens in may."),
+        ("The SHOP’s Opening Is In May", "It opens in may."),
     ],
 )
 def test_the_same_facts_in_another_form_are_the_same(one: str, other: str) -> None:
     assert differing(saying(one), saying(other)) == ""
+    assert differing(saying(other), saying(one)) == ""
 
 
 def test_one_word_in_the_place_of_another_is_named() -> None:
@@ -60,4 +70,8 @@ def test_one_word_in_the_place_of_another_is_named() -> None:
     assert replaced(saying("It never lives in 3 seas."), saying("It lives in four lakes.")) == (
         "seas",
         "lakes",
+    )
+    assert replaced(saying("It already lives in memory."), saying("It usually lives on disk.")) == (
+        "memory",
+        "disk",
     )

@@ -157,7 +157,7 @@ def statements(title: str, body: str) -> list[Statement]:
 
     def add(normal: str, kind: str, *, counts: bool, text: str = "") -> None:
         known = found.get(normal)
-        if normal and (known is None or (counts and not known.counts)):
+        if normal and (known is None or not known.counts):
             said = text or (known.text if known else "")
             found[normal] = Statement(normal, known.kind if known else kind, counts, said)
 
@@ -175,7 +175,7 @@ def statements(title: str, body: str) -> list[Statement]:
     add(claims.whole(body), "whole", counts=True)
     others = other_reading(title), other_reading(body)
     if any(others):
-        for one in statements(others[0] or title, others[1] or body):
+        for one in statements(*others):
             add(one.normal, one.kind, counts=False)
     return list(found.values())
 

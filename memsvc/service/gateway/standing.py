@@ -92,8 +92,6 @@ def make_tombstones(
     """
     present = [Wording(now_is.version.version, one) for one in dropped]
     rejected = [one for one in (*present, *earlier) if one.statement.counts]
-    if not rejected:
-        return 0
     now = parts.clock.now()
     keys, scope = parts.keys(), now_is.note.scope
     met = checks.find_rejected(connection, keys, scope, [one.statement for one in rejected])
@@ -149,8 +147,7 @@ def wordings_of(
     if not rejected:
         return []
     versions = registry.versions_of(connection, now_is.note.note_id)
-    until = [one for one in versions if one.version <= now_is.version.version]
-    return earlier_wordings(until, rejected, spared=spared)
+    return earlier_wordings(versions, rejected, spared=spared)
 
 
 def withdraw(
@@ -161,7 +158,7 @@ def withdraw(
     if not rejected:
         return
     for version in registry.versions_of(connection, note.note_id):
-        if version.version >= note.version or version.end_mode not in _KEPT_ENDS:
+        if version.end_mode not in _KEPT_ENDS:
             continue
         if rejected.isdisjoint(statement.normal for statement in statements_of(version)):
             continue

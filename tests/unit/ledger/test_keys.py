@@ -38,9 +38,11 @@ def test_what_a_crash_left_of_a_rotation_is_no_hindrance(tmp_path: Path) -> None
 
 
 def test_a_ring_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    ring = KeyRing.open(tmp_path / "home" / "tombstone.keys", create=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    ring = KeyRing.open(home / "tombstone.keys", create=True)
     ring.path.unlink()
-    ring.path.parent.rmdir()
+    home.rmdir()
     with pytest.raises(StorageFailed, match="old keys stay"):
         ring.rotated().store()
 
@@ -77,6 +79,19 @@ def test_a_ring_without_a_needed_key_is_refused(tmp_path: Path) -> None:
     file.write_text('{"keys": []}')
     with pytest.raises(Misconfigured, match="no key"):
         RingFile(file, frozenset)()
+
+
+@pytest.mark.guarantee("C1")
+def test_a_ring_that_is_lost_after_it_was_made_is_missed(tmp_path: Path) -> None:
+    needed: list[str] = []
+    file = tmp_path / "tombstone.keys"
+    rings = RingFile(file, lambda: frozenset(needed))
+    needed.extend(rings().ids)
+    aside = file.rename(tmp_path / "aside")
+    with pytest.raises(Misconfigured, match="missing"):
+        rings()
+    aside.rename(file)
+    assert rings().ids == tuple(needed)
 
 
 def test_a_ring_that_cannot_be_read_says_so(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ PLACES = {
     "code": f"```\nx = 1\n{CLAIM}\n```",
     "indented code": f"text\n\n    {CLAIM}\n",
     "a fence's opening line": f"```{CLAIM}\n```",
+    "a quoted fence's opening line": f"> ```{CLAIM}\n> x\n> ```",
     "a fence that never closes": f"~~~~ text\n{CLAIM}",
     "html": f"<div>\n<p>{CLAIM}</p>\n</div>",
     "html on one line": f"<p>Other words.</p><p>{CLAIM}</p>",
@@ -152,6 +153,70 @@ def test_kinds_and_places_name_the_source() -> None:
         "x = 5",
     ]
     assert found[1].text == "Quoted bold words here."
+
+
+def places(body: str, *, aside: bool = False) -> list[str]:
+    return [body[claim.start : claim.end] for claim in claims(body) if claim.aside is aside]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("One bird sings. Two birds sing.", ["One bird sings.", "Two birds sing."]),
+        ("One bird sings  \nTwo birds sing", ["One bird sings", "Two birds sing"]),
+        ("- One bird sings.\n\tTwo birds sing.", ["One bird sings.", "Two birds sing."]),
+        ("```\nx = 5\n  y = 6\n```", ["x = 5", "y = 6"]),
+        ("Text <!-- One bird.\n Two birds. --> here.", ["One bird.", "Two birds."]),
+        ("a | b\n-|-\nOne bird sings here. | x", ["a | b", "One bird sings here. | x",
+         "One bird sings here."]),
+    ],
+)  # fmt: skip
+def test_a_claim_begins_and_ends_where_it_stands(body: str, found: list[str]) -> None:
+    assert [one for one in places(body) if "Text" not in one] == found
+
+
+def test_what_a_hard_break_joins_stands_where_both_parts_do() -> None:
+    body = "The release moved  \nto 12 March. Tea is hot."
+    assert places(body, aside=True) == ["The release moved  \nto 12 March."]
+
+
+def test_a_body_that_is_split_by_lines_has_places_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memsvc.notes.claims.MAX_PARSED", 10)
+    assert places("One bird sings.\n\n> Two birds sing.\n") == [
+        "One bird sings.",
+        "Two birds sing.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("Who is Dr? Ask Ana Bo.", ["Who is Dr?", "Ask Ana Bo."]),
+        ("It is ca... Then we go.", ["It is ca...", "Then we go."]),
+        ("One bird . Two birds sing.", ["One bird .", "Two birds sing."]),
+        ("It was moved. 12 birds sing.", ["It was moved.", "12 birds sing."]),
+        ("So it was I. Tea is hot and green.", ["So it was I.", "Tea is hot and green."]),
+        ("The release moved\na week later", ["The release moved a week later"]),
+        ("The bird sings\n:) and flies", ["The bird sings :) and flies"]),
+        ("They told the whole\nteam: we go home", ["They told the whole team: we go home"]),
+        ("```\nrun __init__ in 3 steps\n```", ["run __init__ in 3 steps"]),
+        ("| a | b | c |\n|---|---|---|\n| One | | bird |", ["a b c", "One bird"]),
+        ("| a | b |\n|---|---|\n| … | – |", ["a b"]),
+        ("| a | b |\n|---|---|\n| | |", ["a b"]),
+        ("| a | b |\n|---|---|\n| x | One bird sings here |",
+         ["a b", "x One bird sings here", "One bird sings here"]),
+        ("Acme Inc. is here with us. Tea is hot and green now.",
+         ["Acme Inc. is here with us.", "is here with us.", "Tea is hot and green now."]),
+        ("One bird sings\\\nTwo birds sing", ["One bird sings\\", "Two birds sing"]),
+    ],
+)  # fmt: skip
+def test_a_text_says_exactly_this(body: str, found: list[str]) -> None:
+    assert [claim.text for claim in claims(body) if not claim.aside] == found
+
+
+def test_html_is_prose_and_code_is_code() -> None:
+    body = "<div>\nOne bird sings.\n</div>\n\n```\nx = 5\n```\n"
+    assert [claim.kind for claim in claims(body)] == ["sentence", "code"]
 
 
 def test_pairs_on_lines_of_their_own_are_claims_of_their_own() -> None:

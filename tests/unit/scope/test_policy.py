@@ -67,6 +67,15 @@ def test_a_write_needs_the_role() -> None:
         policy.write_scope(CALLER, granted(heron, role=Role.READER))
 
 
+def test_reviewers_and_who_is_above_them_see_what_was_rejected() -> None:
+    heron = Scope(TEAM, HERON)
+    reviews = [
+        policy.write_scope(CALLER, granted(heron, role=one)).reviews for one in list(Role)[1:]
+    ]
+    assert list(Role)[1:] == [Role.WRITER, Role.REVIEWER, Role.ADMIN]
+    assert reviews == [False, True, True]
+
+
 def test_oversight_names_each_granted_scope_once() -> None:
     heron, other = Scope(TEAM, HERON), Scope(OTHER, OSPREY)
     assert policy.oversight_scope(CALLER, granted(heron, other, heron)).scopes == (heron, other)

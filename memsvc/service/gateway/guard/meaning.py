@@ -88,7 +88,6 @@ _NONE: frozenset[str] = frozenset()
 _DENYING = frozenset({"un", "in", "im", "il", "ir", "dis", "non", "non-", "mis"})
 _LEAST_DENIED = 4
 """`in` + `to` is no denial of `to`."""
-_DENIED_PARTS = re.compile(r"n['’]t$")
 
 _CLOSED = """
 january february march april june july august september october november december
@@ -139,7 +138,6 @@ class Saying:
             stem(word): word
             for word in self.words
             if word not in _QUIET and word not in _NEGATIONS and word not in _SPELLED
-            and not word[0].isdigit()
         }  # fmt: skip
 
 
@@ -204,12 +202,12 @@ def _plain(token: str) -> str:
     word = token.lower().replace("’", "'")
     if word.endswith("'s"):
         return word[:-2]
-    return _DENIED_PARTS.sub("nt", word).replace("'", "")
+    return word.replace("'", "")
 
 
 def _number(token: str) -> str:
     number = token.lower().replace("−", "-").lstrip("+")
-    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", number).rstrip(".")
+    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", number)
 
 
 def _is_name(token: str, *, first: bool, headline: bool) -> bool:
@@ -238,18 +236,12 @@ def _opposed(one: Saying, other: Saying) -> int:
 def _denies(one: str, other: str) -> bool:
     """Whether the one word is the other with `un-` or the like before it, or the other way round."""
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return (
-        len(shorter) >= _LEAST_DENIED
-        and longer.endswith(shorter)
-        and longer.removesuffix(shorter) in _DENYING
-    )
+    return len(shorter) >= _LEAST_DENIED and longer.removesuffix(shorter) in _DENYING
 
 
 def _turned(one: Saying, other: Saying) -> bool:
     """Whether the names changed places and nothing else did: who sold to whom."""
     named = {*one.names, *other.names}
-    if len(named) < 2 or one.words == other.words:
-        return False
-    return [word in named or word for word in one.words] == [
+    return one.words != other.words and [word in named or word for word in one.words] == [
         word in named or word for word in other.words
     ]
