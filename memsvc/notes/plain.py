@@ -55,7 +55,7 @@ _FENCE = re.compile(
 )
 _LIST_LINE = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
-_BLOCK_ID = re.compile(r"(?<=\s)\^[A-Za-z0-9-]+[ \t]*$")
+_BLOCK_ID = re.compile(r"(?<!\S)\^[A-Za-z0-9-]+[ \t]*$")
 
 
 def plain(text: str) -> str:
