@@ -2,7 +2,14 @@
 
 import pytest
 
-from memsvc.notes.plain import code_spans, comment_spans, plain, without_code
+from memsvc.notes.plain import (
+    code_spans,
+    comment_spans,
+    mask_inline,
+    mask_lines,
+    plain,
+    without_code,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +84,39 @@ from memsvc.notes.plain import code_spans, comment_spans, plain, without_code
         ("%% open", "%% open"),
         ("<!-- open", "<!-- open"),
         ("a%%b<!--c%%d-->e%%f", "ad-->e%%f"),
+        ("12. March\nit rains", "12. March\nit rains"),
+        ("!? §", "!? §"),
+        ("use ``` here", "use ``` here"),
+        ("> ```py run it", ""),
+        ("not a head #", "not a head #"),
+        ("a \\*b", "a *b"),
+        ("[x](a\\_b) y", "x y"),
+        ("[x](`a`) y", "x y"),
+        ("[[heron| ]]", "heron"),
+        ("see [[heron|bird]] x", "see bird x"),
+        ("[[heron|see #^x]]", "see #^x"),
+        ("[a [b](x[y) c](z)", "a b c"),
+        ("a ] b [x](y)", "a ] b x"),
+        ("[no] [x](y)", "[no] x"),
+        ("[x](y) now!", "x now!"),
+        ("10<SUP>3</SUP>", "10^3"),
+        ("10<b>3</b>", "103"),
+        ("<sup>a</sup> 10", "a 10"),
+        ("**2**3", "23"),
+        ("~~2~~3", "23"),
+        ("*a*3", "a3"),
+        ("*2* is", "2 is"),
+        ("&nGt; x", "≫⃒ x"),
+        ("a **b *c* d** e", "a b c d e"),
+        ("_a_b", "_a_b"),
+        ("a [![b](c)](d) e", "a b e"),
+        ("a `b` c", "a b c"),
+        ("x `a` [y](z) &amp; <b>w</b>", "x a y & w"),
     ],
 )
 def test_markup_goes_and_what_a_reader_sees_stays(text: str, seen: str) -> None:
     assert plain(text) == seen
+    assert len(mask_inline(text)) == len(mask_lines(text)) == len(text)
 
 
 @pytest.mark.parametrize(
