@@ -35,13 +35,13 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _BREAK_NAME = re.compile(_BREAKING, re.IGNORECASE)
-_PAIRS = (
-    re.compile(r"(\*)(?=[^\s*])([^*]*[^\s*])\*"),
-    re.compile(r"(\*\*)(?=[^\s*])((?:[^*]|\*(?!\*))*?[^\s*])\*\*"),
-    re.compile(r"(?<![^\W_])(_{1,3})(?=[^\s_])([^_]*[^\s_])\1(?![^\W_])"),
-    re.compile(r"(?<!\w)(==)(?=[^\s=])([^=]*[^\s=])==(?!\w)"),
-    re.compile(r"(~~)(?=[^\s~])([^~]*[^\s~])~~"),
-)
+_PAIRS = {
+    "*": re.compile(r"(\*)(?=[^\s*])([^*]*[^\s*])\*"),
+    "**": re.compile(r"(\*\*)(?=[^\s*])((?:[^*]|\*(?!\*))*?[^\s*])\*\*"),
+    "_": re.compile(r"(?<![^\W_])(_{1,3})(?=[^\s_])([^_]*[^\s_])\1(?![^\W_])"),
+    "==": re.compile(r"(?<!\w)(==)(?=[^\s=])([^=]*[^\s=])==(?!\w)"),
+    "~~": re.compile(r"(~~)(?=[^\s~])([^~]*[^\s~])~~"),
+}
 _NESTED = 4
 
 _MARKS = re.compile(
@@ -55,7 +55,7 @@ _FENCE = re.compile(
 )
 _LIST_LINE = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
-_BLOCK_ID = re.compile(r"(?<=\s)\^[A-Za-z0-9-]+[ \t]*$")
+_BLOCK_ID = re.compile(r"(?<!\S)\^[A-Za-z0-9-]+[ \t]*$")
 
 
 def plain(text: str) -> str:
@@ -166,13 +166,9 @@ def mask_lines(text: str) -> str:
     The number of an ordered item goes too if it is 0 or 1, or another item stands in the text;
     alone, `12. March` is a date.
     """
-    lines = text.split("\n")
-    matches = [_MARKS.match(line) for line in lines]
-    numbered = sum(1 for match in matches if match and match["number"])
-    return "\n".join(
-        _mask_line(line, match, numbers=numbered > 1)
-        for line, match in zip(lines, matches, strict=True)
-    )
+    marks = [next(_MARKS.finditer(line)) for line in text.split("\n")]  # each may be empty
+    numbered = sum(1 for match in marks if match["number"])
+    return "\n".join(_mask_line(match, numbers=numbered > 1) for match in marks)
 
 
 def mask_inline(text: str) -> str:
@@ -184,7 +180,7 @@ def mask_inline(text: str) -> str:
     if "[[" in masked:
         masked = _WIKI.sub(_wiki, masked)
     if "\\" in masked:
-        held.extend((match.start(1), match.end(1)) for match in _ESCAPE.finditer(masked))
+        held.extend((match.start(1), match.end()) for match in _ESCAPE.finditer(masked))
         masked = _ESCAPE.sub(BLANK + _HELD, masked)
     if "[" in masked:
         masked = _FOOTNOTE.sub(_all_blank, masked)
@@ -198,21 +194,22 @@ def mask_inline(text: str) -> str:
     return _restore(masked, text, held)
 
 
-def _mask_line(line: str, match: "re.Match[str] | None", *, numbers: bool) -> str:
-    if _RULED.match(line) and not any(char.isalnum() for char in line.strip("`~")):
+def _mask_line(match: "re.Match[str]", *, numbers: bool) -> str:
+    line = match.string
+    if _RULED.match(line) and not any(char.isalnum() for char in line):
         return BLANK * len(line)
     if (
         line.lstrip(" \t>").startswith(("```", "~~~"))
         and line.count("```") + line.count("~~~") == 1
     ):
         return BLANK * len(line)
-    end = match.end() if match else 0
+    end = match.end()
     head = BLANK * end
-    if match and match["number"] and not numbers and match["number"].rstrip(" \t.)") not in "01":
+    if match["number"] and not numbers and match["number"].rstrip(" \t.)") not in "01":
         start, stop = match.span("number")
         head = head[:start] + line[start:stop] + head[stop:]
     rest = _BLOCK_ID.sub(_all_blank, line[end:])
-    if match and match["heading"]:
+    if match["heading"]:
         rest = _CLOSING.sub(_all_blank, rest)
     return head + rest
 
@@ -242,8 +239,6 @@ def _hold_code(text: str, held: list[tuple[int, int]]) -> str:
 
 
 def _restore(masked: str, text: str, held: list[tuple[int, int]]) -> str:
-    if not held:
-        return masked
     parts = []
     at = 0
     for start, end in sorted(held):
@@ -257,7 +252,7 @@ def _wiki(match: "re.Match[str]") -> str:
     group = 2 if match[2] and match[2].strip() else 1
     start, end = (place - match.start() for place in match.span(group))
     shown = match[group]
-    if group == 1 and "#^" in shown:
+    if group == 1:
         visible = shown.split("#^", 1)[0]
         shown = visible + BLANK * (len(shown) - len(visible))
     return BLANK * start + shown + BLANK * (len(match[0]) - end)
@@ -298,11 +293,11 @@ def _tag(match: "re.Match[str]") -> str:
 
 def _entity(match: "re.Match[str]") -> str:
     meant = html.unescape(match[0])
-    return meant + BLANK * (len(match[0]) - len(meant)) if len(meant) <= len(match[0]) else match[0]
+    return meant + BLANK * (len(match[0]) - len(meant))
 
 
 def _emphasis(text: str) -> str:
-    for pattern, sign in zip(_PAIRS, "**_=~", strict=True):
+    for sign, pattern in _PAIRS.items():
         for _ in range(_NESTED):
             if sign not in text:
                 break

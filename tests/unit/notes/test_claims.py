@@ -67,6 +67,8 @@ PLACES = {
     "[A  b]: https://heron.example\n[x]: <y>",
     "hard breaks inside": "The Heron release  \nmoved to\\\n12 March. And more.",
     "a br tag inside": "The Heron<br>release moved to 12 March. And more.",
+    "before the name of its block": f"{CLAIM} ^block1",
+    "before the name of its block, on another line": f"{CLAIM}\n^block1\n",
     "after a CR": f"One.\r\r{CLAIM}\r",
 }
 
