@@ -1,6 +1,7 @@
 """When a note is replaced: since its successor holds, as far as a reader may know, and where it leads."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,13 @@ def put_old(place: Place, **more: object) -> None:
 
 @pytest.mark.guarantee("C4")
 def test_only_what_was_replaced_leads_on(place: Place) -> None:
-    gone = {"status": Status.SUPERSEDED, "superseded_by": "N"}
-    ended = {"valid_to": FEB, "ended_at": FEB, "end_mode": "changed", "latest": False}
+    gone: dict[str, Any] = {"status": Status.SUPERSEDED, "superseded_by": "N"}
+    ended: dict[str, Any] = {
+        "valid_to": FEB,
+        "ended_at": FEB,
+        "end_mode": "changed",
+        "latest": False,
+    }
     place.put("N", "new", trust=Trust.HUMAN)
     place.put("LEADS", "text", **gone)
     place.put("NOWHERE", "text", status=Status.SUPERSEDED)
