@@ -88,7 +88,7 @@ def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[
     Called before the transaction: reading takes milliseconds a statement. Empty without a model.
     """
     embedder = _fitted(parts)
-    wanted = [one for one in statements if one.counts and one.text and _readable(one.text)]
+    wanted = [one for one in statements if one.counts and _readable(one.text)]
     wanted = wanted[:MOST_STATEMENTS]
     if embedder is None or not wanted:
         return []
