@@ -1,12 +1,12 @@
 """What the paraphrase guard reads and what it lets go, with a model that takes the same words for the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from memsvc.bootstrap import open_service
 from memsvc.embedding.loader import LazyEmbedder
@@ -34,14 +34,16 @@ class Words(FakeEmbedder):
     """Remembers what it was given to read."""
 
     def __init__(self, name: str = "all-MiniLM-L6-v2@words") -> None:
-        super().__init__(name)
+        super().__init__(name, synonyms=[("roof", "gable")])
         self.read: list[str] = []
         self.broken = False
+        self.meanwhile: Callable[[], object] = bool
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.broken:
             raise ModelUnavailable("it broke")
         self.read += texts
+        self.meanwhile()
         return super().embed_passages(texts)
 
 
@@ -67,6 +69,14 @@ class Guarded(World):
     def kept(self) -> list[bytes]:
         with self.parts.database.read() as connection:
             return list(connection.execute(select(rejections.c.vector)).scalars())
+
+    def lose(self, how: str) -> None:
+        """The ledger's texts, at once."""
+        with self.parts.database.write() as connection:
+            connection.exec_driver_sql(how)
+
+    def suspects(self, text: str) -> bool:
+        return likely(self.parts, SCOPE, stated(text)) != []
 
     def reject(self, *claims: str, project: str = "heron") -> None:
         """With the model off, so that nothing of it is read before a test asks."""
@@ -186,3 +196,92 @@ def test_what_holds_a_write_is_told_together(world: Guarded) -> None:
     assert both.kind is ReviewKind.PROPOSAL
     assert both.reasons == ("the policy asks", *alone.reasons)
     assert both.detail == {"rule": "agents", **alone.detail}
+
+
+@pytest.mark.guarantee("C2")
+def test_another_number_or_another_word_is_another_statement(world: Guarded) -> None:
+    world.reject("Every night 3 herons sleep on the wide old roof")
+    assert world.suspects("On the wide old roof 3 herons sleep every night")
+    assert not world.suspects("On the wide old roof 4 herons sleep every night")
+    assert not world.suspects("On the wide old barn 3 herons sleep every night")
+    assert world.suspects("On the wide old gable 3 herons sleep every night")
+
+
+@pytest.mark.guarantee("C2")
+def test_what_a_corrected_note_says_now_is_what_is_meant(
+    world: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = world.save("Bird", "Every single night the old grey heron sleeps on the tall roof.")
+    world.correct(note, "Every single night the old grey heron sleeps under the tall roof.")
+    assert world.suspects("On the tall roof the old grey heron sleeps every single night")
+    now = "Under the tall roof the old grey heron sleeps every single night"
+    assert not world.suspects(now)
+    monkeypatch.setattr(restated, "MOST_STATEMENTS", 2)
+    assert not world.suspects(now)
+    monkeypatch.setattr(restated, "MOST_STATEMENTS", 1)
+    assert world.suspects(now), "it says more than is compared"
+
+
+@pytest.mark.guarantee("C1")
+def test_a_passage_and_a_title_are_known_in_another_order(world: Guarded) -> None:
+    note = world.save(
+        "Bird 12 sleeps on the barn", f"Many people say: {CLAIM}, and more birds too."
+    )
+    world.forget(note.id, passage=CLAIM)
+    assert world.suspects(AGAIN)
+    assert not world.suspects("On the barn sleeps bird 12")
+    world.forget(note.id)
+    assert world.suspects("On the barn sleeps bird 12")
+
+
+@pytest.mark.parametrize(
+    "how", ["DELETE FROM note_version", "UPDATE note_version SET content = '', body_start = 0"]
+)
+def test_what_the_ledger_lost_is_suspected_no_more(world: Guarded, how: str) -> None:
+    world.reject(CLAIM)
+    assert world.suspects(AGAIN)
+    world.lose(how)
+    assert not world.suspects(AGAIN)
+    with world.parts.database.write() as connection:
+        connection.execute(delete(rejections))
+    assert not world.suspects(AGAIN)
+    assert set(world.kept()) == {b""}
+
+
+@pytest.mark.guarantee("C5")
+@pytest.mark.parametrize(
+    "how", ["DELETE FROM note_version", "UPDATE note_version SET content = '', body_start = 0"]
+)
+def test_what_is_purged_while_it_is_read_leaves_no_vector(world: Guarded, how: str) -> None:
+    world.reject(CLAIM)
+    words(world).meanwhile = lambda: world.lose(how)
+    remember(world.parts, SCOPE, limit=9)
+    assert words(world).read == [f"{CLAIM}."]
+    assert not any(world.kept())
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("abc defg где", True),
+        ("a b c d ef где", False),
+        ("ɐɐɐ ɐɐɐ ɐɐɐ ɐɐɐ", False),
+        ("1234 5678", False),
+        ("cигнал bird sleeps well", True),
+    ],
+)
+def test_a_text_is_read_where_most_letters_are_latin(world: Guarded, text: str, read: bool) -> None:  # noqa: FBT001 - a parameter
+    world.reject(CLAIM)
+    assert world.suspects(AGAIN)
+    words(world).read.clear()
+    assert likely(world.parts, SCOPE, [Statement(text, "sentence", counts=True, text=text)]) == []
+    assert (text in words(world).read) is read
+
+
+def test_a_rejected_claim_in_another_script_is_known_to_have_no_vector(world: Guarded) -> None:
+    world.reject("Каждую ночь старая цапля спит на крыше")
+    assert remember(world.parts, SCOPE, limit=9) > 0
+    assert set(world.kept()) == {b""}
+    assert words(world).read == []
+    world.reject(CLAIM)
+    assert world.suspects(AGAIN)

@@ -116,8 +116,6 @@ def remember_all(parts: Parts, *, limit: int | None) -> int:
 
     Raises ModelUnavailable if the model fails.
     """
-    if _fitted(parts) is None:
-        return 0
     with parts.database.read() as connection:
         scopes = tombstones.scopes_with_tombstones(connection)
     done = 0
@@ -245,8 +243,7 @@ def _texts(
     """The plain texts of rejected claims, by tombstone, of those that the ledger still holds."""
     places: dict[tuple[str, int], list[TombstoneRecord]] = {}
     for one in records:
-        if one.claim_kind != "whole":
-            places.setdefault((one.note_id, one.version), []).append(one)
+        places.setdefault((one.note_id, one.version), []).append(one)
     found: dict[str, str] = {}
     for (note_id, number), some in places.items():
         version = registry.find_version(connection, note_id, number)
@@ -268,7 +265,7 @@ def _stated(version: VersionRecord, after: VersionRecord | None) -> list[tuple[s
 
     document = document_of(version)
     bodies = [document.body]
-    if after is not None and after.mode == "forget_passage":
+    if after is not None:
         bodies.append(_taken_out(document.body, document_of(after).body))
     stated = [claim for body in bodies for claim in claims.claims(body)]
     stated.append(claims.plain_claim(document.title))
