@@ -26,6 +26,7 @@ from tests.service.world import World, agent
 
 CLAIM = "Every night the old heron sleeps on the roof"
 AGAIN = "On the old roof the heron sleeps every night"
+NEIGHBOUR = "Every morning the young osprey wakes in the big garden"
 SCOPE = Scope(VaultName("personal"), ProjectSlug("heron"))
 OTHER = Scope(VaultName("personal"), ProjectSlug("osprey"))
 
@@ -216,10 +217,30 @@ def test_what_a_corrected_note_says_now_is_what_is_meant(
     assert world.suspects("On the tall roof the old grey heron sleeps every single night")
     now = "Under the tall roof the old grey heron sleeps every single night"
     assert not world.suspects(now)
+    assert not world.suspects("Every single night the old grey heron sleeps under the tall roof.")
     monkeypatch.setattr(restated, "MOST_STATEMENTS", 2)
     assert not world.suspects(now)
     monkeypatch.setattr(restated, "MOST_STATEMENTS", 1)
     assert world.suspects(now), "it says more than is compared"
+    monkeypatch.undo()
+    assert not world.suspects(now)
+    world.lose("DELETE FROM note_version WHERE version = 2")
+    assert world.suspects(now), "nobody knows what it says"
+
+
+@pytest.mark.guarantee("C1")
+def test_a_note_that_left_or_goes_on_as_it_was_excuses_nothing(world: Guarded) -> None:
+    note = world.save("Bird", "Every single night the old grey heron sleeps on the tall roof.")
+    world.correct(note, "Every single night the old grey heron sleeps under the tall roof.")
+    world.forget(note.id)
+    now = stated("Under the tall roof the old grey heron sleeps every single night")
+    assert {one.tombstone.version for one in likely(world.parts, SCOPE, now)} == {1, 2}
+    world.reject(CLAIM)
+    world.lose("UPDATE note SET status = 'active'")
+    assert world.suspects(AGAIN)
+    world.lose("PRAGMA defer_foreign_keys = ON")
+    world.lose("DELETE FROM note")
+    assert world.suspects(AGAIN)
 
 
 @pytest.mark.guarantee("C1")
@@ -232,6 +253,9 @@ def test_a_passage_and_a_title_are_known_in_another_order(world: Guarded) -> Non
     assert not world.suspects("On the barn sleeps bird 12")
     world.forget(note.id)
     assert world.suspects("On the barn sleeps bird 12")
+    last = world.save("Tea", f"Tea is hot.\n\n{NEIGHBOUR}\n")
+    world.forget(last.id, passage=NEIGHBOUR)
+    assert world.suspects("In the big garden the young osprey wakes every morning")
 
 
 @pytest.mark.parametrize(

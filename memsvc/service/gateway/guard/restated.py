@@ -218,8 +218,8 @@ def _stands_instead(
         version = registry.find_version(connection, note.note_id, note.version)
     if version is None:
         return False
-    stated = [text for text, normal in _stated(version, None) if normal != new.normal]
-    if len(stated) > MOST_STATEMENTS or not stated:
+    stated = [text for text, _ in _stated(version, None)]
+    if len(stated) > MOST_STATEMENTS:
         return False
     vectors = embedder.embed_passages([*stated, new.text])
     return bool((vectors[:-1] @ vectors[-1]).max() >= cosine)
