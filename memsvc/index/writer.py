@@ -188,7 +188,8 @@ def put_all(connection: Connection, puts: Sequence[Put]) -> list[list[ChunkText]
 def update_state(connection: Connection, note_id: str, version: int, **changed: object) -> None:
     """Change what is known of a version without its text: status, windows, trust, successor.
 
-    A name that may not change raises TypeError; a version that is not indexed is passed over.
+    A version that is the latest no more names no successor: its note's present one does. A name that
+    may not change raises TypeError; a version that is not indexed is passed over.
     """
     unknown = sorted(set(changed) - _MUTABLE)
     if unknown:
@@ -197,6 +198,8 @@ def update_state(connection: Connection, note_id: str, version: int, **changed: 
         return
     _put_waiting(connection)
     values = {name: _plain(value) for name, value in changed.items()}
+    if changed.get("latest") is False:
+        values.setdefault("superseded_by", "")
     if "trust" in changed:
         values["trust_rank"] = _trust_rank(changed["trust"])
     condition = _is_version(note_id, version)

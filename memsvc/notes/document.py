@@ -13,7 +13,7 @@ from memsvc.clock import parse_end, parse_instant, stamp
 from memsvc.model.vocabulary import Kind, Status
 from memsvc.notes.frontmatter import Frontmatter, parse
 
-__all__ = ["MAX_NOTE_BYTES", "Document", "read_document", "too_large_document"]
+__all__ = ["MAX_NOTE_BYTES", "Document", "as_utf8", "read_document", "too_large_document"]
 
 MAX_NOTE_BYTES = 5 * 1024 * 1024
 """A larger file is listed with a problem and never read."""
@@ -102,8 +102,18 @@ def too_large_document(path: str, size: int) -> Document:
     return _document(path, _Decoded("", problem, binary=True), content_hash="")
 
 
+def as_utf8(raw: bytes) -> bytes:
+    """The bytes, turned into UTF-8 where their mark says UTF-16 or UTF-32."""
+    encoding = _encoding(raw)
+    return raw if encoding == "utf-8" else raw.decode(encoding, "replace").encode()
+
+
+def _encoding(raw: bytes) -> str:
+    return next((name for mark, name in _WIDE if raw.startswith(mark)), "utf-8")
+
+
 def _decode(raw: bytes) -> _Decoded:
-    encoding = next((name for mark, name in _WIDE if raw.startswith(mark)), "utf-8")
+    encoding = _encoding(raw)
     lossy = False
     try:
         content = raw.decode(encoding)

@@ -95,7 +95,8 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
     # -- life ------------------------------------------------------------------------------
 
     def ensure_ready(self, progress: Progress | None = None) -> None:
-        """Make the home, bring its database to this version, and make the first vault.
+        """Make the home, bring its database to this version, and make the first vault; a vault that
+        went offline is looked at again.
 
         `progress` is told of an index that has to be made first. Raises Misconfigured, StorageFailed.
         """
@@ -114,6 +115,9 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
             self._make_default()
         if not whole:
             self._gateway.fill_index(progress=progress)
+        for vault in vaults:
+            if vault.offline_since:
+                self._gateway.reconsider(vault.name)
         self._ready = True
 
     def _make_default(self) -> None:

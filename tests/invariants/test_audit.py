@@ -350,13 +350,15 @@ def test_a_file_that_holds_something_else_is_left_alone(world: World) -> None:
 
 def test_a_place_is_forgotten_by_a_person_only_and_on_record(world: World) -> None:
     outside = world.root / "outside.jsonl"
+    with pytest.raises(InvalidInput, match="the known ones: none"):
+        world.service.audit_forget_anchor(human(), str(outside))
     world.service.audit_anchor(human(), to=str(outside))
     outside.unlink()
     assert len(problems(world)) == 1
     for caller in (agent(), human(confirmed="")):
         with pytest.raises(Denied):
             world.service.audit_forget_anchor(caller, str(outside))
-    with pytest.raises(InvalidInput, match="known ones"):
+    with pytest.raises(InvalidInput, match=r"the known ones: .*outside\.jsonl"):
         world.service.audit_forget_anchor(human(), "elsewhere")
     assert len(problems(world)) == 1
     world.service.audit_forget_anchor(human(), str(outside))
@@ -364,7 +366,7 @@ def test_a_place_is_forgotten_by_a_person_only_and_on_record(world: World) -> No
     newest, *_ = world.service.audit_list(human(), AuditRequest(action="config")).events
     assert (newest.outcome, newest.detail["anchors"]) == ("done", "forgotten")
     refused = world.service.audit_list(human(), AuditRequest(outcome="refused")).events
-    assert len(refused) == 3
+    assert len(refused) == 4
 
 
 @pytest.mark.guarantee("A1")

@@ -12,8 +12,9 @@ import pytest
 
 from memsvc.bootstrap import open_service
 from memsvc.errors import Denied, InvalidInput, RejectedClaim, StorageFailed, VaultOffline
-from memsvc.model.requests import AuditRequest, ReadRequest
+from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest
 from memsvc.model.requests import RestoreRequest as NoteRequest
+from memsvc.model.vocabulary import Disposition
 from memsvc.ops.backup.copying import copy_steadily
 from memsvc.ops.backup.making import BackupReport, BackupRequest, back_up
 from memsvc.ops.backup.merging import MergeReport, MergeRequest, merge
@@ -164,6 +165,55 @@ def test_a_lost_home_with_a_newer_ledger_comes_back_as_the_ledger_says(world: Wo
     world.service.close()
 
 
+@pytest.mark.guarantee("C1", "C5")
+def test_whatever_became_of_a_note_since_the_backup_a_newer_ledger_is_followed(
+    world: World,
+) -> None:
+    moved = world.save("moved", "The moved number is 11.")
+    edited = world.save("edited", "The edited number is 12.")
+    trashed = world.save("trashed", "The trashed number is 14.2217 north.")
+    amended = world.save("amended", "The amendd number is 15.")
+    world.write("heron/odd.md", b"The odd number is 13, caf\xe9.\n")
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    proposed = world.save("proposed", "The proposed number is 16.")
+    world.service.vault_policy(human(), "personal", ["review=none"])
+    world.forget(trashed.id)
+    assert world.ids("odd number 13") != []
+    backup(world)
+
+    world.file("heron/sub").mkdir()
+    world.file(moved.path).rename(world.file("heron/sub/moved.md"))
+    world.correct(edited, "The edited number is 12 by now.", mode="amend")
+    world.forget(edited.id)
+    world.forget(trashed.id, mode="purge", by=human())
+    world.correct(amended, "The amended number is 15.", mode="amend")
+    world.write("heron/odd.md", b"The odd number is 130, caf\xe9.\n")
+    assert world.ids("moved number 11") == [moved.id]
+    (item,) = world.service.reviews(human())
+    turned_down = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_OLD)
+    world.service.decide(human(), turned_down)
+
+    report = restored(world, ledger=world.root / "newer")
+    assert {one.id: (one.why, one.path) for one in report.not_restored} == {
+        edited.id: ("retracted", edited.path),
+        trashed.id: ("purged", ""),
+        proposed.id: ("rejected", proposed.path),
+    }
+    assert "vault personal: 2 notes written from the ledger" in report.notices
+    assert any("1 notes are not in the ledger byte for byte" in one for one in report.notices)
+    assert {hit.path: hit.text for hit in world.hits("number", k=20)} == {
+        "heron/sub/moved.md": "The moved number is 11.",
+        amended.path: "The amended number is 15.",
+        "heron/odd.md": world.hits("odd number 13")[0].text,
+    }
+    assert b"13, caf\xe9" in world.file("heron/odd.md").read_bytes()
+    kept = sorted(path.name for path in world.vault.rglob("*.md"))
+    assert kept == ["amended.md", "moved.md", "odd.md", "proposed.md"]
+    assert world.file(".trash/heron/proposed.md").exists()
+    assert holding(world.root / "home", b"14.2217") == []
+    world.service.close()
+
+
 @pytest.mark.guarantee("C1")
 def test_without_a_newer_ledger_the_report_says_what_it_cannot_know(world: World) -> None:
     kept = world.save("kept", "The kept number is 31.")
@@ -281,6 +331,48 @@ def test_a_merge_overwrites_no_newer_text_and_no_file_that_somebody_made(world: 
     assert world.file("heron/gone.png").read_bytes() == b"gone"
     assert "201" in world.file("heron/one.md").read_text()
     assert [hit.text for hit in world.hits("number of one")] == ["The number of one is 201."]
+    world.service.close()
+
+
+@pytest.mark.guarantee("C1", "W6")
+def test_a_merge_gives_lost_files_their_bytes_and_tells_what_went_on_since(world: World) -> None:
+    odd = b"The odd number is 13, caf\xe9.\n"
+    world.write("heron/odd.md", odd)
+    world.write("heron/bad.md", b"The bad number is 20, caf\xe9.\n")
+    first = world.save("before", "The before number is 14.")
+    second = world.correct(first, "The before number is 15.", mode="wrong")
+    edited = world.save("edited", "The edited number is 17.")
+    stays = world.save("stays", "The staying number is 18.")
+    found = {hit.path: hit.id for hit in world.hits("number", k=20)}
+    assert len(found) == 5
+    backup(world)
+    world.correct(second, "The before number is 16.", mode="changed")
+    world.file("heron/odd.md").unlink()
+    world.file("heron/bad.md").unlink()
+    world.file(edited.path).unlink()
+    world.write(edited.path, "Somebody wrote this instead, number 19.\n")
+    assert len(world.ids("number", k=20)) == 3
+    rejected = world.save("other", "The bad number is 20, caf\ufffd.")
+    world.forget(rejected.id)
+    report = merged(world)
+    assert {one.id: one.why for one in report.not_restored} == {
+        first.id: "newer text",
+        edited.id: "newer text",
+    }
+    assert world.file("heron/odd.md").read_bytes() == odd
+    assert world.service.read(agent(), _read(found["heron/odd.md"])).version == 2
+    texts = [hit.text for hit in world.hits("number", k=20)]
+    assert sorted(text[:12] for text in texts) == [
+        "Somebody wro",
+        "The before n",
+        "The odd numb",
+        "The staying ",
+    ]
+    assert "The before number is 16." in texts
+    assert world.service.read(agent(), _read(stays.id)).version == 1
+    assert ("done", "") in events(world, "restore")
+    again = merged(world)
+    assert (again.files, again.notes) == (0, 0)
     world.service.close()
 
 

@@ -8,7 +8,8 @@ from threading import Event, Thread, current_thread
 import pytest
 
 from memsvc.errors import Denied, NotFound, VaultOffline
-from memsvc.model.requests import HistoryRequest, ReadRequest, RecallRequest
+from memsvc.model.requests import DecisionRequest, HistoryRequest, ReadRequest, RecallRequest
+from memsvc.model.vocabulary import Disposition
 from memsvc.notes import disk
 from memsvc.notes.walk import Walked, walk
 from memsvc.service.gateway.files import scan
@@ -93,6 +94,43 @@ def test_a_deleted_file_is_one_audited_removal_and_may_come_back(world: World) -
     ]
     world.file(note.path).write_text(text, "utf-8")
     assert world.ids("staging host") == [note.id]
+
+
+@pytest.mark.guarantee("R5")
+def test_a_deleted_file_that_is_back_has_its_earlier_texts_in_history(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    world.correct(note, "The staging host is called fen.", mode="changed")
+    path = world.file(note.path)
+    text = path.read_bytes()
+    path.unlink()
+    assert world.ids("staging host", history=True) == []
+    path.write_bytes(text)
+    for _ in range(2):
+        hits = world.hits("staging host", history=True)
+        assert {(hit.version, hit.current) for hit in hits} == {(1, False), (3, True)}
+        world.service.reindex(human())
+
+
+@pytest.mark.guarantee("C1", "R5")
+def test_a_forgotten_note_whose_file_is_back_waits_with_all_it_said_before(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    world.correct(note, "The staging host is called fen.", mode="changed")
+    text = world.file(note.path).read_bytes()
+    world.forget(note.id)
+    world.file(note.path).write_bytes(text)
+    for _ in range(2):
+        assert world.ids("staging host", history=True) == []
+        assert world.service.reviews(human()) != []
+        world.service.reindex(human())
+    (item,) = world.service.reviews(human())
+    decision = DecisionRequest(
+        id=str(item["review_id"]), disposition=Disposition.KEEP_NEW, lift=True
+    )
+    world.service.decide(human(), decision)
+    for _ in range(2):
+        hits = world.hits("staging host", history=True)
+        assert {(hit.version, hit.current) for hit in hits} >= {(1, False), (4, True)}
+        world.service.reindex(human())
 
 
 def test_a_copied_file_gets_an_id_of_its_own(world: World) -> None:
@@ -250,11 +288,19 @@ def test_a_missing_vault_folder_is_an_outage(world: World) -> None:
     with pytest.raises(VaultOffline) as caught:
         world.ask("staging host")
     assert str(world.root) not in str(caught.value)
+    (notice, *_) = world.service.scopes(agent()).problems
+    assert "offline" in notice
     with pytest.raises(VaultOffline):
         world.save("Other", "Another statement is here.")
+    world.restart()
+    with pytest.raises(VaultOffline):
+        world.ask("staging host")
     assert not world.vault.exists()
     aside.rename(world.vault)
+    world.restart()
+    assert world.save("Other", "Another statement is here.").outcome == "created"
     assert world.ids("staging host") == [note.id]
+    assert not any("offline" in one for one in world.service.scopes(agent()).problems)
 
 
 def test_a_folder_that_goes_while_it_is_looked_at_loses_no_note(

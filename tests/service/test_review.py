@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretFound
+from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretFound, VaultOffline
 from memsvc.interfaces.render import render
 from memsvc.ledger import chain
 from memsvc.ledger import writer as ledger
@@ -22,6 +22,7 @@ from memsvc.model.requests import (
 )
 from memsvc.model.vocabulary import CorrectMode, Disposition, ProjectSlug, VaultName
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.files import scan
 from tests.service.world import World, agent, human
 
 HERON = "The heron release moves to 12 March because the pump is late.\n"
@@ -773,18 +774,72 @@ def test_an_edit_of_a_plain_file_is_undone_to_the_byte(world: World) -> None:
     assert len(world.ids("staging database port")) == 1
 
 
-def test_both_texts_of_a_file_at_the_top_of_the_vault_stand(world: World) -> None:
-    path = world.write("port.md", PORT)
+def test_a_reviewers_own_text_takes_the_place_of_a_plain_files(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path = world.write("heron/port.md", PORT)
+    assert world.ids("staging database port") == []
+    own = "The staging database listens on port 7000."
+    with pytest.raises(InvalidInput):
+        decide(world, only(world), "replace", body=" ")
+    with pytest.raises(InvalidInput):
+        decide(world, only(world), "keep-new", body=own)
+    reply = decide(world, only(world), "replace", body=own, title=" Port of staging ")
+    assert (reply["edited_by"], reply["notice"]) == (["human:alice"], "")
+    (hit,) = world.hits("staging database port")
+    assert (hit.title, hit.author, "7000" in hit.text) == ("Port of staging", "human:alice", True)
+    assert "5433" not in path.read_text()
+
+
+def test_what_an_approved_text_replaces_held_until_the_text_did(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    propose(reviewed, "Heron moved", supersedes=(old.id,), valid_from="2026-03-01")
+    decide(reviewed, only(reviewed))
+    ends = [one.valid_to for one in reviewed.service.read(human(), ReadRequest(id=old.id)).versions]
+    assert ends[-1].startswith("2026-03-01")
+
+
+def test_the_old_note_of_a_decision_is_taken_as_its_file_stands(reviewed: World) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    new = propose(reviewed)
+    path = reviewed.file(old.path)
+    path.write_text(path.read_text().replace("1 February", "2 February"))
+    reply = decide(reviewed, only(reviewed), "reject-both", old=f" {old.id.lower()} ")
+    assert (reply["notice"], items(reviewed)) == ("", [])
+    assert reviewed.ids("when is the heron release") == []
+    assert not reviewed.file(new.path).exists()
+    with pytest.raises(RejectedClaim):
+        reviewed.save("Heron", "The heron release is on 2 February.\n", by=human())
+
+
+def test_only_approving_needs_a_confirmation(reviewed: World) -> None:
+    kept = propose(reviewed)
+    (item,) = items(reviewed)
+    with pytest.raises(Denied):
+        decide(reviewed, str(item["review_id"]), by=human(confirmed=""))
+    assert decide(reviewed, str(item["review_id"]))["outcome"] == "approved"
+    propose(reviewed, "Port", PORT)
+    assert (
+        decide(reviewed, only(reviewed), "keep-old", by=human(confirmed=""))["outcome"]
+        == "rejected"
+    )
+    assert reviewed.ids("when is the heron release") == [kept.id]
+    assert reviewed.ids("staging database port") == []
+
+
+@pytest.mark.parametrize("folder", ["", "heron/"])
+def test_both_texts_of_a_file_stand_beside_each_other(world: World, folder: str) -> None:
+    path = world.write(f"{folder}port.md", PORT)
     (first,) = world.hits("staging database port")
     world.service.vault_policy(human(), "personal", ["external_edits=propose"])
     path.write_text(PORT.replace("5433", "6544"))
     assert world.ids("staging database port") == []
     decide(world, only(world), "keep-both")
-    found = {hit.path: hit.id for hit in world.hits("staging database port")}
-    assert found.pop("port.md") == first.id
-    ((other, _),) = found.items()
-    assert "/" not in other
+    found = {hit.path: hit for hit in world.hits("staging database port")}
+    assert found.pop(f"{folder}port.md").id == first.id
+    ((other, hit),) = found.items()
+    assert other.rpartition("/")[0] == folder.removesuffix("/")
     assert "5433" in world.file(other).read_text()
+    assert (hit.author, hit.trust) == ("human:file", "verified")
     world.restart()
     assert len(world.ids("staging database port")) == 2
 
@@ -824,3 +879,108 @@ def test_a_correction_that_is_approved_says_that_its_text_stands(reviewed: World
     assert "6544" in path.read_text()
     assert head_of(reviewed, "heron/port.md")["status"] == "active"
     assert reviewed.ids("staging database port") == [hit.id]
+
+
+def test_a_file_that_is_approved_untouched_replaces_what_it_says_it_does(world: World) -> None:
+    old = world.save("Heron date", "The heron release is on 1 February.\n")
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    text = f'---\nsupersedes: "[[heron-date]]"\n---\n{HERON}'
+    path = world.write("heron/moved.md", text)
+    assert world.ids("when is the heron release") == [old.id]
+    decide(world, only(world))
+    assert [hit.path for hit in world.hits("when is the heron release")] == ["heron/moved.md"]
+    assert path.read_text() == text
+
+
+def test_an_approved_correction_is_an_event_of_its_own_and_says_what_it_rejected(
+    reviewed: World,
+) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, PORT.replace("5433", "6544"), "wrong")
+    (item,) = items(reviewed)
+    page = reviewed.service.review_show(human(), str(item["review_id"]))
+    assert "review=agents" in str(page["reasons"])
+    reply = decide(reviewed, str(item["review_id"]))
+    assert reply["tombstones"] >= 1
+    (corrected,) = (one for one in events(reviewed, "correct") if one.outcome == "done")
+    (approved,) = (one for one in events(reviewed, "approve") if one.outcome == "done")
+    assert corrected.seq != approved.seq
+    assert corrected.note_id == note.id
+    proposal = propose(reviewed)
+    assert decide(reviewed, only(reviewed))["tombstones"] == 0
+    assert reviewed.ids("when is the heron release") == [proposal.id]
+
+
+def test_a_correction_keeps_the_title_unless_it_or_the_reviewer_gives_another(
+    reviewed: World,
+) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, PORT.replace("5433", "6544"), "amend", title="Their title")
+    decide(reviewed, only(reviewed), "replace", body=PORT.replace("5433", "7000"))
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.title, "7000" in hit.text) == ("Staging port", True)
+    now_is = reviewed.service.read(human(), ReadRequest(id=note.id))
+    reviewed.correct(now_is, PORT.replace("5433", "8000"), "amend", title="Their title")  # type: ignore[arg-type] # has id and version
+    decide(reviewed, only(reviewed))
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.title, "8000" in hit.text) == ("Their title", True)
+
+
+def test_a_correction_of_a_note_that_is_gone_is_kept_beside_or_turned_down(
+    reviewed: World,
+) -> None:
+    note = reviewed.save("Staging port", PORT, by=human())
+    reviewed.correct(note, PORT.replace("5433", "6544"), "amend")
+    reviewed.forget(note.id, by=human())
+    item = only(reviewed)
+    with pytest.raises(InvalidInput, match="not active any more"):
+        decide(reviewed, item)
+    assert reviewed.ids("staging database port") == []
+    decide(reviewed, item, "keep-both")
+    (hit,) = reviewed.hits("staging database port")
+    assert (hit.id != note.id, "6544" in hit.text) == (True, True)
+
+
+def test_an_edit_that_is_undone_says_how_much_it_rejected(world: World) -> None:
+    path = world.write("heron/port.md", PORT)
+    assert len(world.ids("staging database port")) == 1
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path.write_text(f"{PORT}\nThe spare port is 6544.\n")
+    assert world.ids("staging database port") == []
+    assert decide(world, only(world), "keep-old")["tombstones"] >= 1
+    with pytest.raises(RejectedClaim):
+        world.save("Spare", "The spare port is 6544.\n")
+
+
+@pytest.mark.guarantee("C5")
+def test_a_file_that_came_to_say_what_is_purged_is_read_before_the_purge(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diary = world.write("heron/diary.md", "Tea is served at four.\n")
+    assert len(world.ids("tea served")) == 1
+    _, item = asked_to_purge(world)
+    monkeypatch.setattr(scan, "CHEAP_SECONDS", 0.0)
+    monkeypatch.setattr(scan, "DUTY", 1e9)
+    for _ in range(20):  # until the last walk is remembered as recent enough
+        assert len(world.ids("tea served")) == 1
+    diary.write_text(f"Tea is served at four.\n\n{PORT}")
+    report = decide(world, item)["purge"]
+    assert "another note that names or quotes it: heron/diary.md" in report["out_of_reach"]
+    assert PORT in diary.read_text()
+    (edit, *_) = events(world, "file_edit")
+    assert (edit.outcome, edit.seq < report["event"]) == ("refused", True)
+    assert world.ids("tea served") == []
+
+
+def test_a_decision_waits_for_a_vault_that_is_away(world: World) -> None:
+    note, item = asked_to_purge(world)
+    aside = world.root / "aside"
+    world.vault.rename(aside)
+    for how in ("keep-new", "keep-old"):
+        with pytest.raises(VaultOffline):
+            decide(world, item, how)
+    assert not world.vault.exists()
+    aside.rename(world.vault)
+    world.restart()
+    assert decide(world, item, "keep-old")["outcome"] == "rejected"
+    assert world.ids("staging database port") == [note.id]

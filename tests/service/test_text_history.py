@@ -1,5 +1,6 @@
 """How a note's text changed: differences between versions, for a person, in scope, bounded."""
 
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,3 +159,73 @@ def test_a_text_that_is_hard_to_compare_ends_soon(world: World) -> None:
     assert texts.difference(huge, f"{huge}\nend")[1:3] == (1, 0)
     assert texts.difference("a\r\nb", "a\nb") == ([], 0, 0, "only line ends differ")
     assert texts.difference("a\nb", "a\nb") == ([], 0, 0, "")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_difference_is_a_unified_one(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - texts, not secrets
+    old = [chance.choice("abcdefgh") for _ in range(chance.randrange(0, 40))]
+    new = [one for one in old if chance.random() > 0.15]
+    for _ in range(chance.randrange(0, 4)):
+        new.insert(chance.randrange(len(new) + 1), chance.choice("abcxyz"))
+    lines, added, removed, _ = texts.difference("\n".join(old), "\n".join(new))
+    assert (added, removed) == (
+        sum(line.startswith("+") for line in lines),
+        sum(line.startswith("-") for line in lines),
+    )
+    assert patched(old, lines) == new
+    for at, line in enumerate(lines):
+        if line.startswith("@@"):
+            kept = [one[:1] for one in lines[at + 1 :]]
+            kept = kept[: kept.index("@")] if "@" in kept else kept
+            assert len(kept) - len("".join(kept).lstrip()) <= 3
+            assert len(kept) - len("".join(kept).rstrip()) <= 3
+
+
+def patched(old: list[str], lines: list[str]) -> list[str]:
+    """What the unified lines make of a text, by the places and counts that they name."""
+    made: list[str] = []
+    at = 0
+    for line in lines:
+        if line.startswith("@@"):
+            left, right = (one[1:] for one in line.strip("@ ").split())
+            first, _, count = left.partition(",")
+            begin = int(first) - (0 if count == "0" else 1)
+            made += old[at:begin]
+            at = begin
+            start, _, size = right.partition(",")
+            assert len(made) == int(start) - (0 if size == "0" else 1)
+        elif line.startswith("+"):
+            made.append(line[1:])
+        else:
+            assert old[at] == line[1:]
+            made += [old[at]] if line.startswith(" ") else []
+            at += 1
+    return [*made, *old[at:]]
+
+
+def test_a_difference_that_just_fits_is_not_cut() -> None:
+    wide = "x" * 2_000
+    assert texts.bounded([wide, "", "end"]) == (f"{wide}\n\nend", False)
+    assert texts.bounded([wide + "y"]) == (f"{wide}…", True)
+    full = [wide] * 100
+    shown, cut = texts.bounded(full)
+    assert (cut, len(shown) <= texts.MOST_CHARS) == (True, True)
+    fits = texts.MOST_CHARS // 100
+    exact = ["y" * 99] * fits
+    assert texts.bounded(exact) == ("\n".join(exact), False)
+    assert texts.bounded([*exact, ""])[1]
+    assert texts.bounded(["z"] * texts.MOST_LINES) == ("\n".join(["z"] * texts.MOST_LINES), False)
+    assert texts.bounded(["z"] * (texts.MOST_LINES + 1))[1]
+
+
+def test_one_page_ends_and_ids_may_be_typed_by_hand(world: World) -> None:
+    note = world.save("Count", "The count is 0 today.")
+    note_id = f" {note.id.lower()} "
+    world.correct(note, "The count is 1 today.", "changed")
+    both = told(world, note_id, limit=2)
+    assert ([one.version for one in both.changes], both.next) == ([2, 1], 0)
+    newest = told(world, note_id, limit=1)
+    assert ([(one.version, one.against) for one in newest.changes], newest.next) == ([(2, 1)], 2)
+    oldest = told(world, note_id, limit=1, before=2)
+    assert [(one.version, one.against, one.removed) for one in oldest.changes] == [(1, 0, 0)]

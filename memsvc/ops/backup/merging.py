@@ -32,7 +32,7 @@ _NOTES_AT_ONCE = 100
 _FILES_AT_ONCE = 50
 _MOST_BYTES = 64 << 20
 """Attachments written with one event, together."""
-_REFUSED = (Refused, InvalidInput, NotFound, StaleVersion, Uneditable)
+_REFUSED = (Refused, InvalidInput, NotFound, StaleVersion)
 
 
 class Service(Protocol):
@@ -152,10 +152,27 @@ class _Done:
                 self.notes += 1
             except RejectedClaim:
                 left.append(told(one.note, one.note, "rejected claim"))
+            except Uneditable as error:
+                if self._back_as_file(one):
+                    self.notes += 1
+                else:
+                    left.append(told(one.note, one.note, error.code))
             except _REFUSED as error:
                 left.append(told(one.note, one.note, error.code))
             self._tell(self.files + self.notes, len(lost))
         return left
+
+    def _back_as_file(self, one: Lost) -> bool:
+        """Put back the last bytes of a note that no verb can write; the scan that ends the merge
+        takes them in as it takes any file.
+        """
+        if one.content_hash != one.version.content_hash:
+            return False
+        data = {one.note.path: self._read(one.member)}
+        back, _ = self._merging.put_files(
+            data, backup=self._archive.manifest_hash, reason=self._reason
+        )
+        return bool(back)
 
     def files_back(self, members: Sequence[tuple[str, Member]]) -> int:
         """Write attachments that are missing; how many."""

@@ -116,7 +116,6 @@ class JsonSource:
         where = f"memsvc:{self._head.get('vault', '')}/{self._head.get('project', '')}"
         return Foreign(
             content=content,
-            status=Status(found["status"]),
             valid_from=str(found["valid_from"]),
             valid_to=str(found["valid_to"]),
             created=str(found["created"]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from memsvc.model.exchange import Imported, ImportOutcome, Outline
-from memsvc.model.vocabulary import Kind, Status
+from memsvc.model.vocabulary import Kind
 
 __all__ = ["Foreign", "Source", "Unreadable", "bad", "skipped"]
 
@@ -22,7 +22,6 @@ class Foreign:
     """
 
     content: str
-    status: Status = Status.ACTIVE
     valid_from: str = ""
     valid_to: str = ""
     created: str = ""

@@ -283,7 +283,7 @@ def _record(
         path=plan.path,
         found_at=outline.found_at,
         content=content,
-        status=Status.SUPERSEDED if successor else foreign.status,
+        status=Status.SUPERSEDED if successor else outline.status,
         valid_from=instant(foreign.valid_from, argument="valid_from"),
         valid_to=ending(foreign.valid_to, argument="valid_to"),
         created=foreign.created,

@@ -26,6 +26,7 @@ from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
+    index_earlier,
     index_version,
     is_editable,
     vectors_for,
@@ -455,5 +456,6 @@ def _commit_version(connection: Connection, ready: Rewrite, version: VersionReco
         withheld=note.withheld,
         updated_at=note.updated_at,
     )
+    index_earlier(connection, before, note)
     ledger.add_version(connection, version)
     index_version(connection, version, note, vectors=ready.vectors, model_id=ready.model_id)

@@ -179,6 +179,10 @@ class Gateway:
         """What people changed in the folder, taken in."""
         return self.scanner.scan(vault, seconds=seconds, force=force, progress=progress)
 
+    def reconsider(self, vault: VaultName) -> None:
+        """A vault that went offline is online again if its notes are there."""
+        self.scanner.reconsider(vault)
+
     def refresh(self, vault: VaultName, paths: list[str]) -> int:
         """These files, taken in if they changed."""
         return self.scanner.refresh(vault, paths)

@@ -30,12 +30,15 @@ __all__ = [
     "document_of",
     "entry_of",
     "fold",
+    "index_again",
+    "index_earlier",
     "index_version",
     "is_editable",
     "link_texts",
     "names_of",
     "passage_vectors",
     "resolve",
+    "shown_versions",
     "vectors_for",
 ]
 
@@ -44,6 +47,8 @@ Vectors = Mapping[int, PassageVector]
 
 HIDDEN_ENDS = ("deleted", "retracted", "purged", "withheld")
 """How a version ends that no recall shows, history neither."""
+_LEFT = ("deleted", "retracted")
+"""How a version ends with which its note left."""
 MOST_CHUNKS_AT_ONCE = 24
 """A longer text is embedded in the background: the caller does not wait for it."""
 
@@ -51,6 +56,35 @@ MOST_CHUNKS_AT_ONCE = 24
 def document_of(version: VersionRecord) -> Document:
     """The version's file, read again."""
     return read_document(version.content.encode("utf-8", "surrogatepass"), path=version.path)
+
+
+def shown_versions(note: NoteRecord, versions: Sequence[VersionRecord]) -> list[VersionRecord]:
+    """Those of a note's versions that recall may show, in order.
+
+    Of a note that had left and whose file is back, but waits for a person, what came before waits too.
+    """
+    left = max((one.version for one in versions if one.end_mode in _LEFT), default=0)
+    after = left if note.withheld else 0
+    return [one for one in versions if one.end_mode not in HIDDEN_ENDS and one.version > after]
+
+
+def index_again(connection: Connection, note: NoteRecord) -> None:
+    """Every version of a note that may be shown, into the index."""
+    for version in shown_versions(note, registry.versions_of(connection, note.note_id)):
+        index_version(connection, version, note)
+
+
+def index_earlier(connection: Connection, before: NoteRecord, after: NoteRecord) -> None:
+    """What a note said before goes into the index with it when it is back, or waits no more.
+
+    `after` is the note as it is about to be; its own version is not looked at.
+    """
+    versions = registry.versions_of(connection, after.note_id)
+    freed = before.withheld and not after.withheld and any(v.end_mode in _LEFT for v in versions)
+    if before.gone or freed:
+        for version in shown_versions(after, versions):
+            if version.version < after.version:
+                index_version(connection, version, after)
 
 
 def is_editable(version: VersionRecord, document: Document) -> bool:
@@ -138,7 +172,7 @@ def entry_of(
         recorded_to=version.recorded_to,
         end_mode=version.end_mode,
         latest=version.version == note.version,
-        superseded_by=note.superseded_by,
+        superseded_by=note.superseded_by if version.version == note.version else "",
         created=note.created_at,
         updated=version.recorded_from,
         author=version.author,

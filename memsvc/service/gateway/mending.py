@@ -8,9 +8,8 @@ from sqlalchemy import Connection
 from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.model.vocabulary import Status, VaultName
-from memsvc.service.gateway.indexing import HIDDEN_ENDS
+from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_again
 from memsvc.service.gateway.parts import Parts
-from memsvc.service.gateway.rebuild import put_note
 
 __all__ = ["Answer", "mend", "not_borne_out"]
 
@@ -47,4 +46,4 @@ def mend(parts: Parts, vault: VaultName, note_ids: Iterable[str]) -> None:
                 continue
             index.remove_note(connection, note_id)
             if note is not None and not note.gone:
-                put_note(connection, note)
+                index_again(connection, note)

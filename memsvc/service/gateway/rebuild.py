@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
 from memsvc.database import in_batches
 from memsvc.embedding.protocol import Embedder
 from memsvc.errors import ModelUnavailable
@@ -12,15 +10,14 @@ from memsvc.index import writer as index
 from memsvc.index.values import ChunkText, PassageVector
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import NoteRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.progress import Progress, tell
 from memsvc.model.vocabulary import Action, Outcome, VaultName
-from memsvc.service.gateway.indexing import HIDDEN_ENDS, index_version, passage_vectors
+from memsvc.service.gateway.indexing import index_again, passage_vectors
 from memsvc.service.gateway.parts import Parts
 
-__all__ = ["embed_missing", "fill", "forget_other_models", "put_all", "put_note", "rebuild", "tidy"]
+__all__ = ["embed_missing", "fill", "forget_other_models", "put_all", "rebuild", "tidy"]
 
 NOTES_AT_ONCE = 100
 CHUNKS_AT_ONCE = 64
@@ -71,19 +68,10 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
             for note in batch:
                 current = registry.find_note(connection, note.note_id)
                 if current is not None and current.version == note.version:
-                    put_note(connection, current)
+                    index_again(connection, current)
         done += len(batch)
         tell(progress, done, len(notes), "indexing notes")
     return len(notes)
-
-
-def put_note(connection: Connection, note: NoteRecord) -> None:
-    """Index every version of a note that may be shown, from the ledger."""
-    versions = registry.versions_of(connection, note.note_id)
-    for version in versions:
-        if version.end_mode in HIDDEN_ENDS:
-            continue
-        index_version(connection, version, note)
 
 
 def tidy(parts: Parts) -> None:

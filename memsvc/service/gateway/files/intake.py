@@ -30,6 +30,8 @@ from memsvc.service.gateway.indexing import (
     HIDDEN_ENDS,
     Vectors,
     document_of,
+    index_again,
+    index_earlier,
     index_version,
     resolve,
 )
@@ -173,9 +175,7 @@ def _move(
     ledger.update_note(connection, note.note_id, path=arrival.path, project=project)
     moved = replace(note, path=arrival.path, project=project)
     index.remove_note(connection, note.note_id)
-    for version in registry.versions_of(connection, note.note_id):
-        if version.end_mode not in HIDDEN_ENDS:
-            index_version(connection, version, moved)
+    index_again(connection, moved)
     return moved
 
 
@@ -324,6 +324,7 @@ def _edit(
         trash_path="",
         updated_at=now,
     )
+    index_earlier(connection, note, changed)
     _record(
         connection,
         parts,

@@ -9,6 +9,7 @@ most of the vault is still there.
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -161,6 +162,11 @@ class Scanner:
         if not left and missing:
             self._remove(vault, missing, report)
         return report
+
+    def reconsider(self, name: VaultName) -> None:
+        """Put a vault that went offline online again if its notes are there; else it stays so."""
+        with suppress(VaultOffline):
+            self._vault(name)
 
     def refresh(self, name: VaultName, paths: list[str]) -> int:
         """Take in these files if they changed, and believe their deletion; the caller holds no lock."""

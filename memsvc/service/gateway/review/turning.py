@@ -1,7 +1,7 @@
 """One reviewer's decision as one transaction: texts that stand, notes that go, claims rejected."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from memsvc.service.gateway import checks, drafts
 from memsvc.service.gateway.correct import Change, commit_rewrite, prepare_rewrite
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.forget import trash_name
-from memsvc.service.gateway.indexing import document_of, index_version
+from memsvc.service.gateway.indexing import document_of, index_earlier, index_version
 from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.parts import Parts
@@ -73,6 +73,7 @@ class Turn:
             ledger.update_note(
                 connection, note.note_id, status=Status.ACTIVE.value, withheld="", updated_at=at
             )
+            index_earlier(connection, note, replace(note, status=Status.ACTIVE, withheld=""))
             index.update_state(
                 connection,
                 note.note_id,

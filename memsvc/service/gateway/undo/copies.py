@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memsvc.ledger.records import NoteRecord, VersionRecord
 from memsvc.notes.disk import leftovers
-from memsvc.notes.document import MAX_NOTE_BYTES, read_document
-from memsvc.notes.paths import is_note_path, stem_of
+from memsvc.notes.document import MAX_NOTE_BYTES, as_utf8, read_document
+from memsvc.notes.paths import stem_of
 from memsvc.service.gateway.drafts import sha
 
 __all__ = ["Copies", "find_copies", "history_keeps", "telling_lines"]
@@ -55,26 +56,24 @@ def find_copies(
     `living` are the paths of other notes, which are left alone, and whether they may be named. Files larger than a note may be
     are not read, but the note's own.
     """
-    own = set() if note.gone else {note.path}
-    hashes = {version.content_hash for version in versions if version.content_hash}
+    hashes = {version.content_hash for version in versions}
     staged = {path.relative_to(root).as_posix() for path in leftovers(root)}
     told = [line.encode("utf-8", "surrogatepass") for line in lines]
     erase: dict[str, str] = {}
     notes: list[str] = []
     left: list[str] = []
+    if not note.gone and (root / note.path).is_file():
+        erase[note.path] = sha((root / note.path).read_bytes())
     for path, data in _files(root):
-        digest = sha(data)
-        if path in own or path in staged:
+        if path in erase:
+            continue
+        text, digest = as_utf8(data), sha(data)
+        if path in living:
+            notes += [path] if living[path] and any(line in text for line in told) else []
+        elif path in staged or digest in hashes or _declares(path, text, note):
             erase[path] = digest
-        elif path in living:
-            notes += [path] if living[path] and any(line in data for line in told) else []
-        elif digest in hashes or _declares(path, data, note):
-            erase[path] = digest
-        elif not is_note_path(path) and any(line in data for line in told):
+        elif any(line in text for line in told):
             left.append(path)
-    for path in own - erase.keys():
-        if (root / path).is_file():
-            erase[path] = sha((root / path).read_bytes())
     return Copies(tuple(sorted(erase.items())), tuple(sorted(notes)), tuple(sorted(left)))
 
 
@@ -83,11 +82,11 @@ def history_keeps(root: Path) -> bool:
     return any((folder / _GIT).exists() for folder in (root, *root.resolve().parents))
 
 
-def _declares(path: str, data: bytes, note: NoteRecord) -> bool:
+def _declares(path: str, text: bytes, note: NoteRecord) -> bool:
     """Whether a file says that it is the note: a copy by a sync, or one in a trash folder."""
-    if note.note_id.encode() not in data or not path.lower().endswith(".md"):
+    if note.note_id.encode() not in text or not path.lower().endswith(".md"):
         return False
-    return read_document(data, path=path).declared_id == note.note_id
+    return read_document(text, path=path).declared_id == note.note_id
 
 
 def _files(root: Path) -> Iterator[tuple[str, bytes]]:
@@ -97,11 +96,6 @@ def _files(root: Path) -> Iterator[tuple[str, bytes]]:
         folders[:] = sorted(name for name in folders if name != _GIT)
         for name in sorted(names):
             path = Path(folder, name)
-            try:
-                if path.stat().st_size > MAX_NOTE_BYTES or not path.resolve().is_relative_to(
-                    inside
-                ):
-                    continue
-                yield path.relative_to(root).as_posix(), path.read_bytes()
-            except OSError:
-                continue  # gone just now, or nobody may read it
+            with suppress(OSError):  # gone just now, or nobody may read it
+                if path.stat().st_size <= MAX_NOTE_BYTES and path.resolve().is_relative_to(inside):
+                    yield path.relative_to(root).as_posix(), path.read_bytes()

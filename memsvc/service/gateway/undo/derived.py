@@ -33,7 +33,7 @@ def derived_from(
         sources = set(found.values())
         if any(own.resolve(target, from_path=other.path) for target in missing):
             sources.add(note.note_id)
-        for source in sources - {other.note_id}:
+        for source in sources:
             made_of[source].append(
                 Related(
                     id=other.note_id,

@@ -52,16 +52,15 @@ def scrub(parts: Parts, owed: Sequence[FileOperation]) -> bool:
     return done
 
 
-def scrub_again(parts: Parts, owed: Sequence[FileOperation]) -> bool:
+def scrub_again(parts: Parts, owed: Sequence[FileOperation]) -> None:
     """`scrub` for what an earlier attempt left; not at every access when attempts are dear and fail."""
     root = parts.home.root
     begun = time.monotonic()
     if begun < _NOT_BEFORE.get(root, 0.0):
-        return False
+        return
     done = scrub(parts, owed)
     cost = time.monotonic() - begun
-    _NOT_BEFORE[root] = 0.0 if done or cost < _CHEAP_SECONDS else begun + (1 + _DUTY) * cost
-    return done
+    _NOT_BEFORE[root] = 0.0 if done or cost < _CHEAP_SECONDS else begun + _DUTY * cost
 
 
 def _scrub_vectors(parts: Parts) -> bool:
@@ -81,8 +80,8 @@ def _forget_rulers(folder: Path, note_id: NoteId) -> None:
     for path in sorted(folder.glob("*/*/*gold.json*")):
         try:
             if wanted in path.read_bytes():
-                path.unlink(missing_ok=True)
+                path.unlink()
         except FileNotFoundError:
-            continue
+            pass  # somebody removed it first
         except OSError as error:
             raise StorageFailed(f"{path.name} cannot be removed: {error.strerror}") from error

@@ -10,7 +10,7 @@ from memsvc.index import rejections
 from memsvc.index import writer as index
 from memsvc.ledger import registry, review_items
 from memsvc.ledger import writer as ledger
-from memsvc.ledger.records import Gone, VersionRecord
+from memsvc.ledger.records import VersionRecord
 from memsvc.model.events import NewEvent
 from memsvc.model.replies import ForgetReply, Json
 from memsvc.model.requests import ForgetRequest
@@ -118,7 +118,6 @@ def _proposed(parts: Parts, now_is: Current) -> list[Current]:
                 and version is not None
                 and note.scope == now_is.note.scope
                 and note.status not in (Status.ACTIVE, Status.SUPERSEDED)
-                and note.withheld != Gone.PURGED
             ):
                 found.append(replace(now_is, note=note, version=version))
     return found

@@ -26,9 +26,9 @@ from memsvc.service.gateway.files.layout import free_beside, occupied
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import (
-    HIDDEN_ENDS,
     Vectors,
     document_of,
+    index_earlier,
     index_version,
     is_editable,
     vectors_for,
@@ -236,7 +236,6 @@ def _returning(
         ended_at="",
         recorded_to="",
         end_mode="",
-        event_seq=0,
     )
     after = replace(
         note,
@@ -401,10 +400,7 @@ def _commit(
         superseded_by=after.superseded_by,
         updated_at=after.updated_at,
     )
-    if note.gone:  # the index holds nothing of it
-        for version in registry.versions_of(connection, note.note_id):
-            if version.end_mode not in HIDDEN_ENDS:
-                index_version(connection, version, after)
+    index_earlier(connection, note, after)
     version = replace(back.version, event_seq=seq)
     ledger.add_version(connection, version)
     index_version(connection, version, after, vectors=back.vectors[0], model_id=back.vectors[1])
