@@ -253,8 +253,9 @@ def test_a_passage_and_a_title_are_known_in_another_order(world: Guarded) -> Non
     assert not world.suspects("On the barn sleeps bird 12")
     world.forget(note.id)
     assert world.suspects("On the barn sleeps bird 12")
-    last = world.save("Tea", f"Tea is hot.\n\n{NEIGHBOUR}\n")
-    world.forget(last.id, passage=NEIGHBOUR)
+    world.write("heron/tea.md", f"Tea is hot.\n\n{NEIGHBOUR}")
+    (last,) = (hit.id for hit in world.hits("osprey") if hit.path == "heron/tea.md")
+    world.forget(last, passage=NEIGHBOUR)
     assert world.suspects("In the big garden the young osprey wakes every morning")
 
 
