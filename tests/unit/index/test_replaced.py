@@ -13,9 +13,13 @@ MID_JAN, MID_FEB = "2026-01-15T00:00:00.000000Z", "2026-02-15T00:00:00.000000Z"
 FUTURE = "2027-06-01T00:00:00.000000Z"
 
 
-def put_old(place: Place, **more: object) -> None:
-    given = {"status": Status.SUPERSEDED, "superseded_by": "N", "end_mode": "superseded"}
-    place.put("OLD", "old value", **{**given, **more})  # type: ignore[arg-type] # passed on
+def put_old(place: Place, **more: Any) -> None:
+    given: dict[str, Any] = {
+        "status": Status.SUPERSEDED,
+        "superseded_by": "N",
+        "end_mode": "superseded",
+    }
+    place.put("OLD", "old value", **{**given, **more})
 
 
 @pytest.mark.guarantee("C4")
@@ -90,8 +94,13 @@ def test_what_was_learned_of_a_successor_counts_since_it_was_learned(
     assert place.seen(known_at=MAR) == [("OLD", 1)]
     other = Place(tmp_path / "other.db")
     put_old(other, ended_at=JAN)
-    wrong = {"recorded_from": JAN, "recorded_to": FEB, "end_mode": "wrong", "latest": False}
-    other.put("N", "too early", valid_from=JAN, **wrong)  # type: ignore[arg-type] # passed on
+    wrong: dict[str, Any] = {
+        "recorded_from": JAN,
+        "recorded_to": FEB,
+        "end_mode": "wrong",
+        "latest": False,
+    }
+    other.put("N", "too early", valid_from=JAN, **wrong)
     other.put("N", "new", version=2, valid_from=APR, recorded_from=FEB)
     assert other.seen(known_at=FEB) == [("OLD", 1)]
     assert other.seen(as_of=MID_FEB) == [("OLD", 1)]
@@ -99,7 +108,7 @@ def test_what_was_learned_of_a_successor_counts_since_it_was_learned(
     other.database.close()
     late = Place(tmp_path / "late.db")
     put_old(late, ended_at=JAN)
-    late.put("N", "too late", valid_from=APR, **wrong)  # type: ignore[arg-type] # passed on
+    late.put("N", "too late", valid_from=APR, **wrong)
     late.put("N", "new", version=2, recorded_from=FEB)
     assert late.seen(known_at=MID_JAN) == [("OLD", 1)]
     assert late.seen(known_at=FEB) == [("N", 2)]

@@ -88,7 +88,7 @@ def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[
     Called before the transaction: reading takes milliseconds a statement. Empty without a model.
     """
     embedder = _fitted(parts)
-    wanted = [one for one in statements if one.counts and one.text and _readable(one.text)]
+    wanted = [one for one in statements if one.counts and _readable(one.text)]
     wanted = wanted[:MOST_STATEMENTS]
     if embedder is None or not wanted:
         return []
@@ -116,8 +116,6 @@ def remember_all(parts: Parts, *, limit: int | None) -> int:
 
     Raises ModelUnavailable if the model fails.
     """
-    if _fitted(parts) is None:
-        return 0
     with parts.database.read() as connection:
         scopes = tombstones.scopes_with_tombstones(connection)
     done = 0
@@ -220,8 +218,8 @@ def _stands_instead(
         version = registry.find_version(connection, note.note_id, note.version)
     if version is None:
         return False
-    stated = [text for text, normal in _stated(version, None) if normal != new.normal]
-    if len(stated) > MOST_STATEMENTS or not stated:
+    stated = [text for text, _ in _stated(version, None)]
+    if len(stated) > MOST_STATEMENTS:
         return False
     vectors = embedder.embed_passages([*stated, new.text])
     return bool((vectors[:-1] @ vectors[-1]).max() >= cosine)
@@ -245,8 +243,7 @@ def _texts(
     """The plain texts of rejected claims, by tombstone, of those that the ledger still holds."""
     places: dict[tuple[str, int], list[TombstoneRecord]] = {}
     for one in records:
-        if one.claim_kind != "whole":
-            places.setdefault((one.note_id, one.version), []).append(one)
+        places.setdefault((one.note_id, one.version), []).append(one)
     found: dict[str, str] = {}
     for (note_id, number), some in places.items():
         version = registry.find_version(connection, note_id, number)
@@ -268,7 +265,7 @@ def _stated(version: VersionRecord, after: VersionRecord | None) -> list[tuple[s
 
     document = document_of(version)
     bodies = [document.body]
-    if after is not None and after.mode == "forget_passage":
+    if after is not None:
         bodies.append(_taken_out(document.body, document_of(after).body))
     stated = [claim for body in bodies for claim in claims.claims(body)]
     stated.append(claims.plain_claim(document.title))
