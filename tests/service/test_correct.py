@@ -230,3 +230,49 @@ def test_a_hand_written_file_gets_its_identity_when_it_is_first_corrected(world:
     moved = world.file("heron/elsewhere.md")
     path.rename(moved)
     assert world.ids("deploy port") == [hit.id]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"new_text": "fen"},
+        {"body": "The staging host is called fen.", "old_text": "marsh"},
+        {"body": "The staging host is called fen.", "new_text": "fen"},
+    ],
+)
+def test_a_correction_is_a_whole_text_or_one_passage(world: World, given: dict[str, str]) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    with pytest.raises(InvalidInput) as caught:
+        world.correct(note, mode="amend", **{"body": "", **given})  # type: ignore[arg-type] # passed on
+    assert caught.value.data["argument"] == "body"
+    assert [hit.version for hit in world.hits("staging host")] == [1]
+    world.correct(note, "", "amend", old_text="marsh", new_text="fen")
+    (hit,) = world.hits("staging host")
+    assert (hit.version, hit.text) == (2, "The staging host is called fen.")
+
+
+def test_a_passage_is_found_with_blanks_around_it(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.\n\nTea is served at four.")
+    world.forget(note.id, passage="  The staging host is called marsh.\n ")
+    (hit,) = world.hits("tea served")
+    assert (hit.id, hit.text) == (note.id, "Tea is served at four.")
+    assert "marsh" not in world.file(note.path).read_text("utf-8")
+
+
+def test_an_effective_day_lies_after_the_old_text_began_and_leaves_its_end(world: World) -> None:
+    note = world.save(
+        "Host",
+        "The staging host is called marsh.",
+        valid_from="2026-03-01",
+        valid_to="2027-06-01",
+    )
+    new = "The staging host is called fen."
+    for day in ("2026-02-01", "2026-03-01"):
+        with pytest.raises(InvalidInput, match="must be later"):
+            world.correct(note, new, "changed", effective=day)
+    reply = world.correct(note, new, "changed", effective="2026-04-01")
+    assert reply.valid_from == "2026-04-01"
+    old, now = world.service.read(human(), ReadRequest(id=note.id)).versions
+    assert (old.valid_from, old.valid_to) == ("2026-03-01", "2026-04-01")
+    assert (now.valid_from, now.valid_to) == ("2026-04-01", "2027-06-01")

@@ -817,6 +817,7 @@ def test_only_approving_needs_a_confirmation(reviewed: World) -> None:
     with pytest.raises(Denied):
         decide(reviewed, str(item["review_id"]), by=human(confirmed=""))
     assert decide(reviewed, str(item["review_id"]))["outcome"] == "approved"
+    assert len([one for one in events(reviewed, "approve") if one.outcome == "done"]) == 1
     propose(reviewed, "Port", PORT)
     assert (
         decide(reviewed, only(reviewed), "keep-old", by=human(confirmed=""))["outcome"]
