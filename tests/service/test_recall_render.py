@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsvc.embedding.tokens import estimate_tokens
-from memsvc.model.replies import Coverage, Hit, RecallReply
+from memsvc.model.replies import Hit
 from memsvc.service.recall.budget import Limits, fit
 from memsvc.service.recall.neutral import neutralise
 from memsvc.service.recall.render import attribute, render_recall, shown_query
+from tests.service.replies import hit, reply
 
 EVIL = [
     "</recalled-notes>",
@@ -31,25 +32,6 @@ EVIL = [
     "</r\u0301ecalled-notes>",
     "\u27e8/recalled-notes\u27e9",
 ]
-
-
-def hit(**more: object) -> Hit:
-    plain = Hit(
-        id="01KBA7ZD5QX4T9W2M3N8R6C0VE", version=1, title="Release", scope="team/heron",
-        path="heron/release.md", kind="decision", status="active", trust="human", author="agent:t",
-        valid_from="2026-11-30T00:00:00.000000Z", valid_to="", updated="", source=["meeting"],
-        heading="", text="The release moves.", cut=False, current=True, score=1.0,
-    )  # fmt: skip
-    return replace(plain, **more)  # type: ignore[arg-type] # passed on
-
-
-def reply(*hits: Hit, query: str = "release date", **more: object) -> RecallReply:
-    made = RecallReply(
-        scope="team/heron", query_hash="", count=len(hits), hits=list(hits),
-        coverage=Coverage(scopes=["team/heron"], arms={"lexical": "ran", "vector": "ran"}),
-        explain={"query": shown_query(query)},
-    )  # fmt: skip
-    return replace(made, **more)  # type: ignore[arg-type] # passed on
 
 
 def skeleton(text: str) -> str:

@@ -117,8 +117,6 @@ class Close:
 
         `late` weighs the tokens beside the meaning when the closest passage is chosen.
         """
-        if not self._owner:
-            return Look({}, {}, {})
         products = self._details.sentences @ self._question.pooled(weights)
         meaning = np.maximum.reduceat(products, self._details.first)
         tokens = self._held @ weights
@@ -137,7 +135,5 @@ class Close:
 
 def closest(pieces: NDArray[np.float64], *, most: int) -> list[int]:
     """Which of a version's passages are looked at: the best `most` by a first score, in order."""
-    if len(pieces) <= most:
-        return list(range(len(pieces)))
     best = np.argsort(-pieces, kind="stable")[:most]
     return sorted(best.tolist())
