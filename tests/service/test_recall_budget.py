@@ -96,3 +96,13 @@ def test_a_heading_stands_above_a_passage_and_a_later_part_but_not_above_a_whole
     assert "(Setup)" not in render_hit(1, replace(passage, length=90), several=False)
     assert "(Setup)" in render_hit(1, replace(passage, length=90, start=40), several=False)
     assert "()" not in render_hit(1, hit(), several=False)
+
+
+def test_a_whole_note_that_is_too_long_begins_at_its_best_passage_unless_that_is_near() -> None:
+    text = f"{'a' * 600}The falcon nests. {'b' * 600}"
+    note = hit(text=text, length=len(text), best=600)
+    (shown,) = cut_to(600, reply(note)).hits
+    assert (shown.start, shown.text[:17], shown.cut) == (600, "The falcon nests.", True)
+    (longer,) = cut_to(1_100, reply(note)).hits
+    assert (longer.start, longer.cut) == (0, True)
+    assert "The falcon nests." in longer.text
