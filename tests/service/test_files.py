@@ -133,6 +133,22 @@ def test_a_forgotten_note_whose_file_is_back_waits_with_all_it_said_before(world
         world.service.reindex(human())
 
 
+def test_a_note_is_corrected_where_its_file_went_and_not_when_it_was_deleted(world: World) -> None:
+    moved = world.save("Host", "The staging host is called marsh.")
+    gone = world.save("Tea", "The tea is served at four.")
+    assert len(world.ids("staging tea")) == 2
+    (world.vault / "heron/sub").mkdir()
+    world.file(moved.path).rename(world.file("heron/sub/host.md"))
+    world.file(gone.path).unlink()
+    with pytest.raises(NotFound):
+        world.correct(gone, "The tea is served at five.")
+    reply = world.correct(moved, "The staging host is called fen.")
+    assert (reply.path, reply.version) == ("heron/sub/host.md", 2)
+    assert "fen" in world.file("heron/sub/host.md").read_text("utf-8")
+    assert not world.file(gone.path).exists()
+    assert world.ids("staging tea") == [moved.id]
+
+
 def test_a_copied_file_gets_an_id_of_its_own(world: World) -> None:
     note = world.save("Host", "The staging host is called marsh.")
     copy = world.write("heron/host copy.md", world.file(note.path).read_bytes())
