@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import sqlite3
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,7 @@ def test_without_a_newer_ledger_the_report_says_what_it_cannot_know(world: World
     made = backup(world)
     world.forget(kept.id)
     report = restored(world)
+    assert stat.S_IMODE((world.root / "home" / "locks").stat().st_mode) == 0o700
     assert f"ends at event {made.seq} " in report.notices[0]
     assert "not known here" in report.notices[0]
     assert world.ids("kept number") == [kept.id]

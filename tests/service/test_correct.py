@@ -276,3 +276,15 @@ def test_an_effective_day_lies_after_the_old_text_began_and_leaves_its_end(world
     old, now = world.service.read(human(), ReadRequest(id=note.id)).versions
     assert (old.valid_from, old.valid_to) == ("2026-03-01", "2026-04-01")
     assert (now.valid_from, now.valid_to) == ("2026-04-01", "2027-06-01")
+
+
+def test_a_file_with_an_id_gets_a_title_and_no_status_that_it_did_not_have(world: World) -> None:
+    head = "---\nid: 01KBA7ZD5QX4T9W2M3N8R6C0VE\n---\n"
+    path = world.write("heron/host.md", f"{head}# The host\n\nThe staging host is called marsh.\n")
+    (hit,) = world.hits("staging host")
+    note = world.service.read(agent(), ReadRequest(id=hit.id))
+    world.correct(note, "The staging host is called fen.\n", "changed")  # type: ignore[arg-type] # has id and version
+    written = path.read_text("utf-8")
+    assert "title: The host\n" in written
+    assert "status:" not in written
+    assert world.hits("staging host")[0].title == "The host"

@@ -133,6 +133,84 @@ def test_a_forgotten_note_whose_file_is_back_waits_with_all_it_said_before(world
         world.service.reindex(human())
 
 
+def test_a_note_is_corrected_where_its_file_went_and_not_when_it_was_deleted(world: World) -> None:
+    moved = world.save("Host", "The staging host is called marsh.")
+    gone = world.save("Tea", "The tea is served at four.")
+    assert len(world.ids("staging tea")) == 2
+    (world.vault / "heron/sub").mkdir()
+    world.file(moved.path).rename(world.file("heron/sub/host.md"))
+    world.file(gone.path).unlink()
+    with pytest.raises(NotFound):
+        world.correct(gone, "The tea is served at five.")
+    reply = world.correct(moved, "The staging host is called fen.")
+    assert (reply.path, reply.version) == ("heron/sub/host.md", 2)
+    assert "fen" in world.file("heron/sub/host.md").read_text("utf-8")
+    assert not world.file(gone.path).exists()
+    assert world.ids("staging tea") == [moved.id]
+
+
+def test_another_text_at_the_place_of_a_deleted_file_is_another_note(world: World) -> None:
+    path = world.write("heron/plain.md", "The tea is served at four.\n")
+    (first,) = world.ids("tea served")
+    path.unlink()
+    assert world.ids("tea served") == []
+    world.write("heron/plain.md", "The tea is served at five.\n")
+    (second,) = world.ids("tea served")
+    assert second != first
+    path.unlink()
+    assert world.ids("tea served") == []
+    world.write("heron/plain.md", "The tea is served at five.\n")
+    assert world.ids("tea served") == [second]
+
+
+@pytest.mark.guarantee("C4")
+def test_an_edit_of_a_file_that_another_one_replaces_leaves_it_replaced(world: World) -> None:
+    old = world.write("heron/old.md", "The staging host is called marsh.\n")
+    assert len(world.ids("staging host")) == 1
+    new = '---\nsupersedes: "[[old]]"\n---\nThe staging host is called fen.\n'
+    world.write("heron/new.md", new)
+    (hit,) = world.hits("staging host")
+    assert hit.path == "heron/new.md"
+    old.write_text("The staging host is called marsh, they said.\n", "utf-8")
+    for _ in range(2):
+        assert world.ids("staging host") == [hit.id]
+        world.service.reindex(human())
+
+
+@pytest.mark.guarantee("C1")
+def test_a_deleted_file_that_is_back_is_judged_by_what_was_rejected_since(world: World) -> None:
+    bad = world.write("heron/bad.md", "The vault door code is 4711.\n")
+    good = world.write("heron/good.md", "The garden door code is 4712.\n")
+    world.write("heron/tea.md", "Tea is served at noon.\n")
+    assert len(world.ids("door code")) == 2
+    texts = {path: path.read_bytes() for path in (bad, good)}
+    for path in texts:
+        path.unlink()
+        world.ids("door code")
+    world.forget(world.save("Again", "The vault door code is 4711.").id)
+    for path, text in texts.items():
+        path.write_bytes(text)
+    assert [hit.path for hit in world.hits("door code")] == ["heron/good.md"]
+    (item,) = world.service.reviews(human())
+    assert item["kind"] == "withheld"
+
+
+def test_a_file_renamed_in_its_folder_keeps_a_project_that_no_folder_has(
+    world: World, tmp_path: Path
+) -> None:
+    folder = tmp_path / "team"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs/old.md").write_text("An old note of everybody.\n", "utf-8")
+    world.service.vault_add(human(), "team", str(folder), {"docs": "osprey"})
+    by = agent(vault="team")
+    saved = world.save("Host", "The staging host is called marsh.", by=by)
+    assert world.ids("staging host", by=by) == [saved.id]
+    place = folder / saved.path
+    place.rename(place.with_name("renamed.md"))
+    assert [hit.path for hit in world.hits("staging host", by=by)] == ["heron/renamed.md"]
+    assert world.ids("staging host", by=agent("osprey", vault="team")) == []
+
+
 def test_a_copied_file_gets_an_id_of_its_own(world: World) -> None:
     note = world.save("Host", "The staging host is called marsh.")
     copy = world.write("heron/host copy.md", world.file(note.path).read_bytes())

@@ -239,3 +239,11 @@ def test_a_version_that_was_amended_before_it_was_rejected_was_believed_until_th
     assert (first.end_mode, second.end_mode) == ("wrong", "wrong")
     assert first.recorded_to == second.recorded_from
     assert second.recorded_to == third.recorded_from
+
+
+def test_only_a_claim_that_counts_makes_another_note_state_the_same(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.\n\nSee below.")
+    world.save("Host", "The tea is served at four.\n\nSee below.")
+    same = world.save("Other", "Bob says so. The staging host is called marsh.")
+    reply = world.forget(note.id)
+    assert [one.id for one in reply.also_stated_in] == [same.id]

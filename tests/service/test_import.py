@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.errors import Denied, InvalidInput
+from memsvc.errors import Denied, InvalidInput, StorageFailed
+from memsvc.ledger import reader
 from memsvc.model.exchange import ExportRequest
 from memsvc.model.identity import Caller
 from memsvc.model.replies import Json, SaveReply
@@ -498,3 +499,17 @@ def test_a_note_that_was_moved_here_leaves_with_its_text_and_without_what_it_sai
     world.save("Other", "The osprey dives.", by=agent("osprey"))
     export(world, tmp_path / "there.json", by=human("osprey"), history=True)
     assert "fen" not in (tmp_path / "there.json").read_text("utf-8")
+
+
+@pytest.mark.guarantee("S4")
+def test_a_note_of_another_scope_is_looked_for_once_more_on_the_way_out(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.save("Host", "The staging host is called marsh.")
+    theirs = world.save("Osprey", "The osprey host is called fen.", by=agent("osprey"))
+    export(world, tmp_path / "one.json")
+    assert "marsh" in (tmp_path / "one.json").read_text("utf-8")
+    monkeypatch.setattr(reader, "note_ids", lambda *_, **__: [theirs.id])
+    with pytest.raises(StorageFailed, match="another scope"):
+        export(world, tmp_path / "two.json")
+    assert not (tmp_path / "two.json").exists()

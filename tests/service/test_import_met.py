@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from memsvc.clock import stamp
 from memsvc.errors import MemsvcError
 from memsvc.model.replies import Json
-from memsvc.model.requests import CorrectRequest, DecisionRequest, ReadRequest
+from memsvc.model.requests import AuditRequest, CorrectRequest, DecisionRequest, ReadRequest
 from memsvc.model.vocabulary import CorrectMode, Disposition
 from tests.service.test_import import bring, counts, export, file_of, lines, told, write_lines
 from tests.service.world import World, agent, human
@@ -39,6 +40,10 @@ def test_an_id_that_comes_twice_is_taken_once(
     reply = bring(world, source)
     assert counts(reply) == {"created": 1, "unchanged": 1, "conflict": 1}
     assert any("earlier record of this import" in one for one in reasons(reply))
+    codes = {str(one["outcome"]): one["code"] for one in told(reply)}
+    assert codes == {"conflict": "conflict"}
+    (event, *_) = world.service.audit_list(human(), AuditRequest(outcome="refused")).events
+    assert (event.action, event.reason) == ("import", "conflict")
     assert [hit.text for hit in world.hits("heron release")] == [FIRST]
 
 
@@ -206,6 +211,7 @@ def test_a_note_is_as_old_as_its_source_says_unless_that_cannot_be(
     world: World, tmp_path: Path, rows: list[dict[str, Json]], created: str, kept: str
 ) -> None:
     head, note, tail = rows
+    begun = stamp(world.service._clock.now())
     try:
         bring(world, write_lines(tmp_path / "c.json", [head, {**note, "created": created}, tail]))
     except MemsvcError as error:
@@ -213,5 +219,52 @@ def test_a_note_is_as_old_as_its_source_says_unless_that_cannot_be(
     (hit,) = world.hits("heron release")
     with world.service._database.read() as connection:
         born = connection.exec_driver_sql("SELECT created_at FROM note").scalar_one()
-    assert born.startswith(kept or world.service._clock.now().date().isoformat())
+    assert born.startswith(kept)
+    assert (born >= begun) is (kept == "")
     assert hit.id == note["id"]
+
+
+def test_half_a_character_costs_its_record(
+    world: World, tmp_path: Path, rows: list[dict[str, Json]]
+) -> None:
+    head, note, tail = rows
+    bad = {**note, "id": ID, "body": "The heron hall \ud800 is in Lisbon.\n"}
+    reply = bring(world, write_lines(tmp_path / "half.json", [head, bad, note, tail]))
+    assert counts(reply) == {"created": 1, "refused": 1}
+    assert [hit.id for hit in world.hits("heron release hall")] == [note["id"]]
+
+
+@pytest.mark.guarantee("C4")
+def test_a_note_that_comes_before_its_successor_leads_to_it_later(
+    world: World, tmp_path: Path
+) -> None:
+    there = World(tmp_path / "there")
+    old = there.save("Date", FIRST)
+    new = there.save("Moved", SECOND, supersedes=(old.id,))
+    export(there, tmp_path / "both.json")
+    there.service.close()
+    head, *notes, tail = lines(tmp_path / "both.json")
+    alone = [one for one in notes if one["id"] == old.id]
+    assert counts(bring(world, write_lines(tmp_path / "a.json", [head, *alone, tail]))) == {
+        "created": 1
+    }
+    assert world.ids("heron release on 3 March") == []
+    assert counts(bring(world, tmp_path / "both.json")) == {"created": 1, "unchanged": 1}
+    for _ in range(2):
+        (hit,) = world.hits("heron release on 3 March")
+        assert (hit.id, hit.replaces) == (new.id, [old.id])
+        world.service.reindex(human())
+
+
+def test_a_dry_run_puts_nothing_on_record_whatever_it_meets(
+    world: World, tmp_path: Path, rows: list[dict[str, Json]]
+) -> None:
+    head, note, tail = rows
+    source = write_lines(tmp_path / "dry.json", [head, note, {"id": 7}, tail])
+    before = len(world.service.audit_list(human()).events)
+    reply = bring(world, source, dry_run=True)
+    assert counts(reply)["created"] == 1
+    assert len(world.service.audit_list(human()).events) == before
+    assert world.ids("heron release") == []
+    assert counts(bring(world, source))["created"] == 1
+    assert len(world.service.audit_list(human()).events) > before

@@ -1,5 +1,6 @@
 """The Python API from its start to its end: every method makes its home, and a start repeats nothing."""
 
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -160,3 +161,10 @@ def test_a_service_that_serves_puts_what_was_asked_on_record_as_it_goes(world: W
     while recalls(world) == 0 and time.monotonic() < until:
         threading.Event().wait(0.05)
     assert recalls(world) == 1
+
+
+def test_a_home_is_for_its_owner_only(world: World) -> None:
+    world.save("Host", TEXT)
+    home = world.root / "home"
+    for folder in (home, home / "locks"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700

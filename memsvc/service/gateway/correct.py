@@ -32,7 +32,7 @@ from memsvc.service.gateway.indexing import (
     vectors_for,
 )
 from memsvc.service.gateway.operations import KEPT, Staging
-from memsvc.service.gateway.parts import Parts
+from memsvc.service.gateway.parts import Parts, root_of
 from memsvc.service.gateway.review.holding import REVIEW, is_waiting, requeue
 from memsvc.service.gateway.standing import (
     Current,
@@ -106,7 +106,10 @@ def correct(
     if effective and request.mode is not CorrectMode.CHANGED:
         raise InvalidInput("effective goes with mode 'changed' only", argument="effective")
     with parts.database.read() as connection:
-        scope, _ = access.note_for(connection, caller, request.id)
+        scope, note = access.note_for(connection, caller, request.id)
+        vault, root = root_of(connection, note.vault)
+    if not (root / note.path).exists():  # deleted or moved: what is true of it now is not known yet
+        scanner.scan(vault.name)
     rules = limits.rules_of(parts, scope.scope.vault)
     checks.check_lines(rules, reason=request.reason, source=request.source)
     with parts.locked(scope.scope.vault):

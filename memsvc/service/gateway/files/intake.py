@@ -284,15 +284,14 @@ def _edit(
     """
     previous = registry.find_version(connection, note.note_id, note.version)
     barred = entered and bool(_judge(connection, parts, note.scope, arrival, None)[0])
-    same = previous is not None and not note.gone and _same(previous, arrival, note) and not barred
+    text = arrival.signature.content_hash
+    same = previous is not None and previous.content_hash == text and not note.gone and not barred
     if previous is not None and same and not holding.is_new_scope(vault, note, previous):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
     compared = None if note.gone or note.withheld or entered else previous
     judged = _judge(connection, parts, note.scope, arrival, compared)
-    withheld, detail = holding.after_edit(
-        connection, vault, note, arrival.signature.content_hash, judged
-    )
+    withheld, detail = holding.after_edit(connection, vault, note, text, judged)
     status = _status(arrival, note, previous, withheld)
     if status is Status.ACTIVE and _still_replaced(connection, arrival, note, missing):
         status = Status.SUPERSEDED
@@ -355,10 +354,6 @@ def _end_of(
     if both and other and previous.valid_from < start and (not end or start < end):
         return {"valid_to": start, "ended_at": now, "end_mode": "changed"}
     return {"recorded_to": now, "end_mode": "edit"}
-
-
-def _same(previous: VersionRecord, arrival: Arrival, note: NoteRecord) -> bool:
-    return previous.content_hash == arrival.signature.content_hash and note.path == arrival.path
 
 
 def _record(
