@@ -68,3 +68,15 @@ def test_notes_that_say_the_same_count_once_and_a_number_makes_them_differ(desk:
     folded = next(hit for hit in reply.hits if hit.id != "C")
     assert {folded.id, *folded.same_as} == {"A", "B"}
     assert set(ids(desk, "deploy port of heron", Tuning(collapse=False))) == {"A", "B", "C"}
+
+
+def test_a_note_that_ran_out_is_told_beside_one_that_says_the_same_today(desk: Desk) -> None:
+    then = "2026-02-01T00:00:00.000000Z"
+    desk.place.put("NOW", "The deploy port of heron is 6544.", title="Deploy port")
+    desk.place.put("THEN", "The deploy port of heron is 6544.", title="Deploy port", valid_to=then)
+    reply = desk.ask("deploy port of heron", history=True)
+    assert [(hit.id, hit.current, hit.same_as) for hit in reply.hits] == [
+        ("NOW", True, []),
+        ("THEN", False, []),
+    ]
+    assert desk.ids("deploy port of heron") == ["NOW"]
