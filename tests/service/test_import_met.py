@@ -268,3 +268,64 @@ def test_a_dry_run_puts_nothing_on_record_whatever_it_meets(
     assert world.ids("heron release") == []
     assert counts(bring(world, source))["created"] == 1
     assert len(world.service.audit_list(human()).events) > before
+
+
+def test_a_note_that_was_moved_to_another_project_stays_there_when_it_comes_again(
+    world: World, tmp_path: Path
+) -> None:
+    folder = file_of(tmp_path / "notes", "a.md", f"{FIRST}\n").parent
+    assert counts(bring(world, folder)) == {"created": 1}
+    (first,) = world.ids("heron release")
+    world.file("osprey").mkdir()
+    world.file("heron/a.md").rename(world.file("osprey/a.md"))
+    assert world.ids("heron release", by=agent("osprey")) == [first]
+    for outcome in ("created", "unchanged"):
+        assert counts(bring(world, folder)) == {outcome: 1}
+        (second,) = world.ids("heron release")
+        assert second != first
+    assert world.ids("heron release", by=agent("osprey")) == [first]
+
+
+def test_the_dates_of_a_record_stand_in_its_file(
+    world: World, tmp_path: Path, rows: list[dict[str, Json]]
+) -> None:
+    head, note, tail = rows
+    dated = {**note, "valid_from": "2026-03-01", "valid_to": "2027-06-01", "frontmatter": None}
+    bring(world, write_lines(tmp_path / "d.json", [head, dated, tail]))
+    (hit,) = world.hits("heron release")
+    text = world.file(hit.path).read_text("utf-8")
+    assert "valid_from: 2026-03-01\n" in text
+    assert "valid_to: 2027-06-01\n" in text
+    world.service.reindex(human())
+    view = world.service.read(agent(), ReadRequest(id=hit.id))
+    assert (view.valid_from, view.valid_to) == ("2026-03-01", "2027-06-01")
+
+
+@pytest.mark.guarantee("C4")
+def test_what_was_replaced_here_by_another_is_not_replaced_again(
+    world: World, tmp_path: Path
+) -> None:
+    there = World(tmp_path / "there")
+    old = there.save("Date", FIRST)
+    export(there, tmp_path / "before.json")
+    there.save("Moved", SECOND, supersedes=(old.id,))
+    export(there, tmp_path / "after.json")
+    there.service.close()
+    bring(world, tmp_path / "before.json")
+    mine = world.save("Mine", "The heron release is on 7 April.", supersedes=(old.id,))
+    before = world.service.read(human(), ReadRequest(id=old.id))
+    reply = bring(world, tmp_path / "after.json")
+    assert counts(reply)["created"] == 1
+    after = world.service.read(human(), ReadRequest(id=old.id))
+    assert (after.superseded_by, after.version) == (mine.id, before.version)
+    assert not any("was not replaced" in one for one in reasons(reply))
+
+
+def test_what_cannot_be_read_is_on_record_with_a_word_for_it(
+    world: World, tmp_path: Path, rows: list[dict[str, Json]]
+) -> None:
+    head, note, tail = rows
+    bring(world, write_lines(tmp_path / "bad.json", [head, note, {"id": 7}, tail]))
+    made = [one for one in world.service.audit_list(human()).events if one.action == "import"]
+    assert {one.outcome for one in made} > {"done"}
+    assert all(one.reason for one in made if one.outcome != "done")

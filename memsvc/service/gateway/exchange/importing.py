@@ -82,7 +82,7 @@ class ImportRun:
         self._form = form
         self._dry_run = dry_run
         self._rules = limits.rules_of(parts, scope.scope.vault)
-        self._judge = Judge(parts, scope, self._rules, form=form, propose=propose)
+        self._judge = Judge(parts, scope, self._rules, propose=propose)
         self.run_id = parts.new_id(parts.clock.now())
 
     @property

@@ -62,12 +62,11 @@ class Judge:
     """Judges the records of one run, and remembers what it let in."""
 
     def __init__(
-        self, parts: Parts, scope: WriteScope, rules: VaultPolicy, *, form: str, propose: bool
+        self, parts: Parts, scope: WriteScope, rules: VaultPolicy, *, propose: bool
     ) -> None:
         self._parts = parts
         self._scope = scope
         self._rules = rules
-        self._form = form
         self._propose = propose
         self._reserved: set[str] = set()
         self._let_in: dict[str, str] = {}
