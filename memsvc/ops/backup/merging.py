@@ -1,7 +1,7 @@
 """Brings back into a living home what it lost since a backup of it, and nothing that it took back."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,23 +168,23 @@ class _Done:
         """
         if one.content_hash != one.version.content_hash:
             return False
-        data = {one.note.path: self._read(one.member)}
-        back, _ = self._merging.put_files(
-            data, backup=self._archive.manifest_hash, reason=self._reason
-        )
-        return bool(back)
+        return self._put_files({one.note.path: self._read(one.member)}) == 1
 
     def files_back(self, members: Sequence[tuple[str, Member]]) -> int:
         """Write attachments that are missing; how many."""
         count = 0
         for batch in _portions(members):
             data = {path: self._archive.content(member, most=member.size) for path, member in batch}
-            back, _ = self._merging.put_files(
-                data, backup=self._archive.manifest_hash, reason=self._reason
-            )
-            count += len(back)
+            count += self._put_files(data)
             self._tell(count, len(members))
         return count
+
+    def _put_files(self, data: Mapping[str, bytes]) -> int:
+        """Write files where none is; how many."""
+        back, _ = self._merging.put_files(
+            data, backup=self._archive.manifest_hash, reason=self._reason
+        )
+        return len(back)
 
     def _read(self, path: str) -> bytes:
         return self._archive.content(self._members[path], most=MAX_NOTE_BYTES)

@@ -79,9 +79,11 @@ def index_earlier(connection: Connection, before: NoteRecord, after: NoteRecord)
 
     `after` is the note as it is about to be; its own version is not looked at.
     """
+    freed = before.withheld and not after.withheld
+    if not (before.gone or freed):
+        return
     versions = registry.versions_of(connection, after.note_id)
-    freed = before.withheld and not after.withheld and any(v.end_mode in _LEFT for v in versions)
-    if before.gone or freed:
+    if before.gone or any(one.end_mode in _LEFT for one in versions):
         for version in shown_versions(after, versions):
             if version.version < after.version:
                 index_version(connection, version, after)
