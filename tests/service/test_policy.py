@@ -168,21 +168,21 @@ def test_the_longest_note_is_the_policys_for_verbs_and_files(world: World) -> No
 
 
 def test_private_parts_are_left_out_of_what_is_saved(world: World) -> None:
-    reply = world.save("Host", "The host is marsh.\n<private>Its door code is 4711.</private>\n")
+    reply = world.save("Host", "The host is marsh.\n<private>Its door code is suncode.</private>\n")
     assert "<private>" in reply.notice
-    assert "4711" not in world.file(reply.path).read_text()
+    assert "suncode" not in world.file(reply.path).read_text()
     assert world.ids("host marsh") == [reply.id]
-    assert world.ids("door code 4711") == []
-    world.correct(reply, "The host is fen. <PRIVATE>Code 4712</PRIVATE> It hums.", "amend")
+    assert world.ids("door code suncode") == []
+    world.correct(reply, "The host is fen. <PRIVATE>Code mooncode</PRIVATE> It hums.", "amend")
     (hit,) = world.hits("host fen hums", detail="full")
-    assert "4712" not in hit.text
+    assert "mooncode" not in hit.text
     for body in ("All <private>of it is never closed.", "<private>only this</private>"):
         with pytest.raises(InvalidInput):
             world.save("Host two", body)
     with world.service._database.read() as connection:
         dump = "\n".join(connection.connection.iterdump())
     assert "The host is fen" in dump
-    assert "4712" not in dump
+    assert "mooncode" not in dump
 
 
 @pytest.mark.guarantee("W1")
