@@ -109,3 +109,19 @@ def test_a_name_with_a_word_besides_that_says_little_is_no_question_of_its_own(
         )
     assert desk.ids("what is the cache of thing 17 and item")[:1] == ["N17"]
     assert desk.ask("under which licence was Cache 17 published").abstained
+
+
+def test_a_name_that_one_of_several_notes_mentions_whole_is_known(desk: Desk) -> None:
+    desk.place.put("F1", "Kasimir Ibarrondo founded the harbour museum.", title="Old walls")
+    desk.place.put("F2", "Ibarrondo is a village, and Kasimir is a name.", title="Words")
+    found = desk.ask("When did Kasimir Ibarrondo found the harbour museum?")
+    assert (found.abstained, found.hits[0].id) == (False, "F1")
+    reply = desk.ask("When did Kasimir Carrow found the harbour museum?")
+    assert "the parts of “Kasimir Carrow” occur" in reply.reason
+
+
+def test_of_a_name_with_a_part_that_is_nowhere_nobody_says_that_its_parts_occur(desk: Desk) -> None:
+    told = "Beside which walls, ponds and meadows did {} paint red harbours when the lab was joined?"
+    reply = desk.ask(told.format("Marit Ibarrondo"))
+    assert "the parts of" not in reply.reason
+    assert "the parts of “Marit Carrow” occur" in desk.ask(told.format("Marit Carrow")).reason

@@ -1,0 +1,75 @@
+"""What becomes of a question before anything is looked for: read by the model, or by words alone."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from memsvc.embedding.protocol import Reading
+from memsvc.errors import ModelUnavailable
+from memsvc.model.requests import RecallRequest
+from tests.fakes import FakeEmbedder
+from tests.service.recalling import Desk
+from tests.unit.index.place import reading, scope
+
+BODY = "The falcon nests in the tower."
+
+
+class _Counting(FakeEmbedder):
+    """An embedder that keeps the questions it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def read_query(self, text: str) -> Reading:
+        self.asked.append(text)
+        return super().read_query(text)
+
+    def read_passages(self, texts: Sequence[str]) -> list[Reading]:
+        plain = FakeEmbedder()
+        return [plain.read_query(text) for text in texts]
+
+
+class _Failing(_Counting):
+    """An embedder that fails at every question."""
+
+    def read_query(self, text: str) -> Reading:
+        raise ModelUnavailable("the model's process ended")
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> tuple[Desk, _Counting]:
+    embedder = _Counting()
+    desk = Desk(tmp_path / "memsvc.db", embedder=embedder)
+    desk.place.put("TOWER", BODY)
+    return desk, embedder
+
+
+def test_a_question_without_words_costs_no_reading(counting: tuple[Desk, _Counting]) -> None:
+    desk, embedder = counting
+    for query in ("", "???", "what is it"):
+        assert desk.ids(query) == []
+    assert embedder.asked == []
+    assert desk.ids("where does the falcon nest") == ["TOWER"]
+    assert embedder.asked == ["where does the falcon nest"]
+
+
+def test_a_model_that_fails_at_the_question_leaves_the_words(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=_Failing())
+    desk.place.put("TOWER", BODY)
+    reply = desk.ask("where does the falcon nest")
+    assert [hit.id for hit in reply.hits] == ["TOWER"]
+    assert reply.coverage.arms["lexical"] == "ran"
+    assert reply.coverage.arms["vector"].startswith("off")
+    assert reply.coverage.without_vector == 1
+
+
+def test_a_reply_tells_how_long_it_took(counting: tuple[Desk, _Counting]) -> None:
+    desk, _ = counting
+    begun = time.perf_counter()
+    request = RecallRequest(query="falcon", explain=True)
+    reply = desk.recall.recall(reading(scope()), request)
+    took = (time.perf_counter() - begun) * 1000
+    assert 0 < reply.took_ms <= took + 0.01
