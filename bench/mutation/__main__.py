@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -120,10 +120,17 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
 def _order(mutant: Mutant, known: reach.Reach, limit: float, *, first: Sequence[str]) -> Order:
     block = f"{mutant.file}:{mutant.block}"
     fresh = not mutant.block or block in known.imported
-    tests = known.of_file(mutant.file) if fresh else known.tests.get(block, ())
-    ranked = _ranked(tests, known.seconds, mutant.file.removesuffix(".py").replace("/", "."))
+    module = mutant.file.removesuffix(".py").replace("/", ".")
+    tests = _of_file(known, mutant.file, module) if fresh else known.tests.get(block, ())
+    ranked = _ranked(tests, known.seconds, module)
     ranked.sort(key=lambda test: test.partition("::")[0] not in first)
     return Order(mutant, fresh, tuple(ranked), tuple(known.seconds[one] for one in ranked), limit)
+
+
+def _of_file(known: reach.Reach, file: str, module: str) -> Collection[str]:
+    """The tests that reach a file; of one that holds nothing but values, those of who imports it."""
+    using = (one for one in _files(["memsvc"]) if module in _imported(one))
+    return known.of_file(file) or {test for one in using for test in known.of_file(one)}
 
 
 def _ranked(tests: Iterable[str], seconds: Mapping[str, float], module: str) -> list[str]:
@@ -143,7 +150,7 @@ def _ranked(tests: Iterable[str], seconds: Mapping[str, float], module: str) -> 
 
 @cache
 def _imported(file: str) -> frozenset[str]:
-    """The modules that a test file imports, names of packages' parts included."""
+    """The modules that a file imports, names of packages' parts included."""
     found: set[str] = set()
     for node in ast.walk(ast.parse((_ROOT / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:

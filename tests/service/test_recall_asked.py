@@ -9,6 +9,8 @@ import pytest
 from memsvc.embedding.protocol import Reading
 from memsvc.errors import ModelUnavailable
 from memsvc.model.requests import RecallRequest
+from memsvc.service.recall.board import TIED
+from memsvc.service.recall.tuning import Tuning
 from tests.fakes import FakeEmbedder
 from tests.service.recalling import Desk
 from tests.unit.index.place import reading, scope
@@ -36,7 +38,7 @@ class _Failing(_Counting):
     """An embedder that fails at every question."""
 
     def read_query(self, text: str) -> Reading:
-        raise ModelUnavailable("the model's process ended")
+        raise ModelUnavailable(f"the model's process ended at {len(text)} characters")
 
 
 @pytest.fixture
@@ -73,3 +75,23 @@ def test_a_reply_tells_how_long_it_took(counting: tuple[Desk, _Counting]) -> Non
     reply = desk.recall.recall(reading(scope()), request)
     took = (time.perf_counter() - begun) * 1000
     assert 0 < reply.took_ms <= took + 0.01
+
+
+def test_of_very_many_equal_notes_the_same_few_are_looked_at(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memsvc.db")
+    for number in reversed(range(30)):
+        desk.place.put(f"N{number:02}", f"The falcon number {number} nests.", title="Falcon")
+    request = RecallRequest(query="falcon nests", k=50)
+    few = desk.recall.recall(reading(scope()), request, tuning=Tuning(candidates=2))
+    assert [hit.id for hit in few.hits] == [f"N{number:02}" for number in range(2 * TIED)]
+    assert len(desk.ids("falcon nests", k=50)) == 30
+
+
+def test_a_question_that_is_nothing_but_a_name_finds_the_note_of_that_name(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memsvc.db")
+    desk.place.put("PLAN", "The kestrel tower and its kestrel.", title="Kestrel tower plan")
+    desk.place.put("TOWER", "It is old, and nobody goes there.", title="Kestrel tower")
+    for number in range(6):
+        desk.place.put(f"X{number}", f"A wall of stone, number {number}.", title=f"Wall {number}")
+    assert desk.ids("kestrel tower")[0] == "TOWER"
+    assert desk.ids("kestrel tower plan")[0] == "PLAN"

@@ -106,3 +106,11 @@ def test_a_whole_note_that_is_too_long_begins_at_its_best_passage_unless_that_is
     (longer,) = cut_to(1_100, reply(note)).hits
     assert (longer.start, longer.cut) == (0, True)
     assert "The falcon nests." in longer.text
+
+
+def test_a_whole_note_that_was_cut_leaves_room_for_those_behind_it() -> None:
+    long = hit(id="LONG", text="word " * 400, length=2_000)
+    made = reply(long, hit(id="NEXT", text="Short.", length=6))
+    fitted = cut_to(900, made)
+    assert [(one.id, one.cut) for one in fitted.hits] == [("LONG", True), ("NEXT", False)]
+    assert fitted.coverage.cut

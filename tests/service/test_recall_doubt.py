@@ -121,7 +121,9 @@ def test_a_name_that_one_of_several_notes_mentions_whole_is_known(desk: Desk) ->
 
 
 def test_of_a_name_with_a_part_that_is_nowhere_nobody_says_that_its_parts_occur(desk: Desk) -> None:
-    told = "Beside which walls, ponds and meadows did {} paint red harbours when the lab was joined?"
+    told = (
+        "Beside which walls, ponds and meadows did {} paint red harbours when the lab was joined?"
+    )
     reply = desk.ask(told.format("Marit Ibarrondo"))
     assert "the parts of" not in reply.reason
     assert "the parts of “Marit Carrow” occur" in desk.ask(told.format("Marit Carrow")).reason
