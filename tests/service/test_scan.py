@@ -9,6 +9,7 @@ import pytest
 from memsvc.errors import VaultOffline
 from memsvc.ledger.records import FileRecord
 from memsvc.model.vocabulary import NoteId, VaultName
+from memsvc.notes import disk
 from memsvc.notes.disk import FileSignature
 from memsvc.service.gateway.files import scan
 from memsvc.service.gateway.files.scan import BATCH, RACY_NS, Scanner
@@ -93,12 +94,12 @@ def test_a_file_of_the_same_look_is_read_again_while_its_time_is_close(
 ) -> None:
     """A write within one tick of the file system's clock leaves no trace in size and times."""
     looks: dict[Path, FileSignature] = {}
-    true = scan.disk.signature
+    true = disk.signature
 
     def frozen(path: Path) -> FileSignature:
         return looks.setdefault(path, true(path))
 
-    monkeypatch.setattr(scan.disk, "signature", frozen)
+    monkeypatch.setattr(disk, "signature", frozen)
     monkeypatch.setattr(scan, "RACY_NS", 3_600_000_000_000)
     world.write("heron/Host.md", "The staging host is marsh.\n")
     kept = world.save("Tea", "The tea is served at four.")
