@@ -18,6 +18,7 @@ from memsvc.model.requests import DecisionRequest
 from memsvc.model.vocabulary import Disposition, ProjectSlug, VaultName
 from memsvc.service.api import MemoryService
 from memsvc.settings import Settings
+from tests.service.test_import import bring, counts, file_of
 from tests.service.world import World, agent, human
 
 CLAIM = "The staging database is backed up every night by Marek at 03:30."
@@ -252,3 +253,17 @@ def test_a_process_that_has_not_loaded_the_model_loads_it_where_something_is_rej
         "restatement",
         "restatement",
     ]
+
+
+@pytest.mark.guarantee("C2")
+@pytest.mark.parametrize("head", ["", "---\nstatus: proposed\n---\n"])
+def test_a_paraphrase_in_an_import_is_named_as_one_also_if_it_waited_elsewhere(
+    world: Meaning, tmp_path: Path, head: str
+) -> None:
+    rejected(world)
+    folder = file_of(tmp_path / "notes", "a.md", f"{head}{AGAIN}\n").parent
+    file_of(folder, "b.md", f"{NEIGHBOURS[0]}\n")
+    assert counts(bring(world, folder)) == {"created": 1, "proposed": 1}
+    (item,) = items(world)
+    assert item["kind"] == "restatement"
+    assert [hit.text for hit in world.hits("backup of the staging database")] == [NEIGHBOURS[0]]

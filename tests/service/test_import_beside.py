@@ -1,0 +1,77 @@
+"""An import beside other writers and waiting texts, and of names that differ only in case."""
+
+from pathlib import Path
+
+import pytest
+
+from memsvc.model.requests import DecisionRequest, ReadRequest
+from memsvc.model.vocabulary import Disposition
+from memsvc.service.gateway.exchange import importing
+from tests.service.test_import import bring, counts, export, file_of, told
+from tests.service.world import World, agent, human
+
+FIRST = "The heron release is on 3 March."
+SECOND = "The heron release is on 30 March."
+OTHER = "The heron hall is in Lisbon."
+
+
+@pytest.mark.guarantee("T1")
+def test_what_is_rejected_while_a_file_is_read_is_refused(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = world.save("Date", FIRST)
+    folder = file_of(tmp_path / "notes", "a.md", f"{FIRST}\n").parent
+    file_of(folder, "b.md", f"{OTHER}\n")
+    true = importing.arriving.prepare
+    forgotten: list[str] = []
+
+    def prepare(*given: object, **more: object) -> object:
+        made = true(*given, **more)  # type: ignore[arg-type] # passed on
+        if not forgotten:
+            forgotten.append(world.forget(note.id).outcome)
+        return made
+
+    monkeypatch.setattr(importing.arriving, "prepare", prepare)
+    reply = bring(world, folder)
+    assert forgotten == ["retracted"]
+    assert counts(reply) == {"created": 1, "refused": 1}
+    assert [one["code"] for one in told(reply)] == ["rejected_claim"]
+    assert [hit.text for hit in world.hits("heron")] == [OTHER]
+    left = [path.name for path in world.vault.rglob("*") if path.is_file() and path.suffix != ".md"]
+    assert not any(name.startswith(".") and "stage" in name for name in left)
+    assert sorted(path.name for path in world.file("heron").iterdir()) == ["b.md"]
+
+
+def test_names_that_differ_only_in_case_become_two_files_anywhere(
+    world: World, tmp_path: Path
+) -> None:
+    folder = file_of(tmp_path / "notes", "DATE.md", f"{FIRST}\n").parent
+    file_of(folder, "Date.md", f"{OTHER}\n")
+    file_of(folder, "date.md", "The heron crew has nine people.\n")
+    assert counts(bring(world, folder)) == {"created": 3}
+    paths = [hit.path for hit in world.hits("heron")]
+    assert len(paths) == len({path.casefold() for path in paths}) == 3
+
+
+def test_a_replacement_that_waits_replaces_once_it_is_approved(
+    world: World, tmp_path: Path
+) -> None:
+    there = World(tmp_path / "there")
+    old = there.save("Date", FIRST)
+    export(there, tmp_path / "before.json")
+    new = there.save("Moved", SECOND, supersedes=(old.id,))
+    export(there, tmp_path / "after.json")
+    there.service.close()
+    assert counts(bring(world, tmp_path / "before.json")) == {"created": 1}
+    world.service.vault_policy(human(), "personal", ["review=agents"])
+    for dry_run in (True, False):
+        reply = bring(world, tmp_path / "after.json", by=agent(), dry_run=dry_run)
+        assert counts(reply)["proposed"] == 1
+        assert {one["code"] for one in told(reply) if one["outcome"] == "proposed"} == {""}
+    assert world.ids("heron release") == [old.id]
+    (item,) = world.service.reviews(human())
+    request = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_NEW)
+    world.service.decide(human(), request)
+    assert world.ids("heron release") == [new.id]
+    view = world.service.read(human(), ReadRequest(id=old.id))
+    assert (view.status, view.superseded_by) == ("superseded", new.id)
