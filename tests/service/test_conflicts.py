@@ -119,6 +119,14 @@ def test_a_text_of_ones_own_ends_a_conflict(world: World) -> None:
     assert "heron" in text
 
 
+def test_a_text_of_ones_own_may_replace_another_note_as_it_ends_a_conflict(world: World) -> None:
+    other = world.save("Host of old", "The staging host is ibis.")
+    note = clash(world, OURS, CLASH)
+    reply = decide(world, "replace", body="The staging host is heron.", old=other.id)
+    assert reply["superseded"] == [other.id]
+    assert world.ids("staging host") == [note.id]
+
+
 def forgotten(world: World, theirs: str) -> SaveReply:
     """A note that was forgotten, and whose file a person edited before it went to the trash."""
     note = world.save("Staging host", BASE)

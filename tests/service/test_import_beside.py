@@ -6,7 +6,7 @@ import pytest
 
 from memsvc.model.requests import DecisionRequest, ReadRequest
 from memsvc.model.vocabulary import Disposition
-from memsvc.service.gateway.exchange import importing
+from memsvc.service.gateway.exchange import arriving
 from tests.service.test_import import bring, counts, export, file_of, told
 from tests.service.world import World, agent, human
 
@@ -22,7 +22,7 @@ def test_what_is_rejected_while_a_file_is_read_is_refused(
     note = world.save("Date", FIRST)
     folder = file_of(tmp_path / "notes", "a.md", f"{FIRST}\n").parent
     file_of(folder, "b.md", f"{OTHER}\n")
-    true = importing.arriving.prepare
+    true = arriving.prepare
     forgotten: list[str] = []
 
     def prepare(*given: object, **more: object) -> object:
@@ -31,7 +31,7 @@ def test_what_is_rejected_while_a_file_is_read_is_refused(
             forgotten.append(world.forget(note.id).outcome)
         return made
 
-    monkeypatch.setattr(importing.arriving, "prepare", prepare)
+    monkeypatch.setattr(arriving, "prepare", prepare)
     reply = bring(world, folder)
     assert forgotten == ["retracted"]
     assert counts(reply) == {"created": 1, "refused": 1}

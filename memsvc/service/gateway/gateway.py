@@ -286,7 +286,7 @@ class Gateway:
         """The event is in the caller's own scope: it must not tell what lies outside."""
         try:
             with self._parts.database.write() as connection:
-                known = registry.find_note(connection, note_id.strip().upper()) if note_id else None
+                known = registry.find_note(connection, note_id.strip().upper())
                 own = known is not None and known.scope == Scope(caller.vault, caller.project)
                 ledger.add_event(
                     connection,

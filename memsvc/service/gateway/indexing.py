@@ -101,8 +101,8 @@ def fold(text: str) -> str:
 
 
 def names_of(path: str, document: Document) -> set[str]:
-    """Every name by which a link may call the note, folded."""
-    stem = path[:-3] if path.lower().endswith(".md") else path
+    """Every name by which a link may call the note at `path`, which ends in `.md`, folded."""
+    stem = path[:-3]
     names = {stem, posixpath.basename(stem), document.title, *document.aliases}
     return {fold(name) for name in names if fold(name)}
 

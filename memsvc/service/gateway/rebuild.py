@@ -67,7 +67,7 @@ def put_all(parts: Parts, vault: VaultName, *, progress: Progress | None = None)
         with parts.locked(vault), parts.database.write() as connection:
             for note in batch:
                 current = registry.find_note(connection, note.note_id)
-                if current is not None and current.version == note.version:
+                if current is not None:
                     index_again(connection, current)
         done += len(batch)
         tell(progress, done, len(notes), "indexing notes")

@@ -233,4 +233,4 @@ def born(record: ImportRecord, now: datetime) -> str:
         found = stamp(parse_instant(record.created)) if record.created else ""
     except (ValueError, OverflowError):
         found = ""
-    return found if found and found <= stamp(now) else stamp(now)
+    return min(found or stamp(now), stamp(now))

@@ -289,7 +289,7 @@ def _edit(
     if previous is not None and same and not holding.is_new_scope(vault, note, previous):
         index_version(connection, previous, note, document=arrival.document)
         return note.note_id
-    compared = None if note.gone or note.withheld or entered else previous
+    compared = None if note.withheld or entered else previous  # what is gone is withheld
     judged = _judge(connection, parts, note.scope, arrival, compared)
     withheld, detail = holding.after_edit(connection, vault, note, text, judged)
     status = _status(arrival, note, previous, withheld)
@@ -321,7 +321,7 @@ def _edit(
         withheld=changed.withheld,
         superseded_by=changed.superseded_by,
         trash_path="",
-        updated_at=now,
+        updated_at=changed.updated_at,
     )
     index_earlier(connection, note, changed)
     _record(

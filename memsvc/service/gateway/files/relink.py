@@ -30,10 +30,8 @@ def relink(connection: Connection, vault: VaultRecord, arrived: list[NoteId]) ->
     names: set[str] = set()
     for note_id in dict.fromkeys(arrived):
         note = registry.find_note(connection, note_id)
-        if note is None or note.status is Status.RETRACTED:
-            continue
-        version = registry.find_version(connection, note_id, note.version)
-        if version is None:
+        version = registry.find_version(connection, note_id, note.version) if note else None
+        if note is None or version is None:
             continue
         document = document_of(version)
         names |= names_of(note.path, document)

@@ -54,8 +54,8 @@ _STARVED = 20
 """Unless it took so many times that by the clock: a slow disk, or many who want the processor."""
 DUTY = 10
 """A dearer walk is repeated after this many times its cost."""
-LOST_SHARE = 0.5
 LOST_AT_LEAST = 5
+"""So many missing notes are an outage if they are more than those that are there."""
 
 
 @dataclass(slots=True)
@@ -295,9 +295,7 @@ class Scanner:
             return
         remembered = len(walked.files.keys() | missing.keys())
         emptied = not walked.files and len(missing) > 1
-        lost = len(missing) >= LOST_AT_LEAST and len(missing) > LOST_SHARE * remembered
-        moved = len(walked.files) >= len(missing)
-        if emptied or (lost and not moved):
+        if emptied or (len(missing) >= LOST_AT_LEAST and len(missing) > len(walked.files)):
             raise self._offline(vault, f"{len(missing)} of {remembered} notes vanished at once")
 
     def _offline(self, vault: VaultRecord, why: str) -> VaultOffline:

@@ -1,0 +1,88 @@
+"""A merge of a backup beside people who write, a disk that refuses, and files that no note ever was."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memsvc.errors import StorageFailed, VaultOffline
+from memsvc.ops.backup.making import BackupRequest, back_up
+from memsvc.service.gateway.operations import Staging
+from tests.invariants.test_backup import backup, merged
+from tests.service.world import World, human
+
+MANY = 12
+
+
+@pytest.fixture
+def emptied(world: World) -> tuple[World, dict[str, str]]:
+    """A vault whose notes vanished at once after a backup; ids by path."""
+    saved = [world.save(f"note {n}", f"The number of {n} is {n}01.") for n in range(MANY)]
+    backup(world)
+    shutil.rmtree(world.vault / "heron")
+    with pytest.raises(VaultOffline):
+        world.service.scan_all(human())
+    return world, {one.path: one.id for one in saved}
+
+
+def beside(world: World) -> list[str]:
+    """What lies in the vault and is no note."""
+    there = world.vault.rglob("*")
+    return [path.name for path in there if path.suffix != ".md" and path.is_file()]
+
+
+@pytest.mark.guarantee("W6")
+def test_a_file_that_somebody_makes_meanwhile_stays_and_is_not_counted(
+    emptied: tuple[World, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, ids = emptied
+    taken, *_ = ids
+    true = Staging.record
+
+    def record(staging: Staging, *given: object, **more: object) -> None:
+        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
+        world.write(taken, "Somebody wrote this just now.\n")
+
+    monkeypatch.setattr(Staging, "record", record)
+    report = merged(world)
+    assert report.files == MANY - 1
+    assert [(one.id, one.why) for one in report.not_restored] == [(ids[taken], "not possible")]
+    assert world.file(taken).read_text("utf-8") == "Somebody wrote this just now.\n"
+    assert set(ids.values()) > set(world.ids("number", k=20)) >= set(ids.values()) - {ids[taken]}
+    assert beside(world) == []
+
+
+def test_a_merge_that_fails_leaves_nothing_behind_and_can_be_repeated(
+    emptied: tuple[World, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, ids = emptied
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageFailed("the disk is full")
+
+    monkeypatch.setattr(Staging, "record", refuse)
+    with pytest.raises(StorageFailed):
+        merged(world)
+    assert beside(world) == []
+    assert not [path for path in world.vault.rglob("*.md") if "note" in path.name]
+    monkeypatch.undo()
+    assert merged(world).files == MANY
+    assert set(world.ids("number", k=20)) == set(ids.values())
+
+
+def test_a_text_of_the_backup_that_no_note_ever_had_is_named(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    late: Path = world.write("heron/late.md", "The gate opens at seven.\n")
+    world.write("heron/pic.png", b"picture")
+
+    def edit(_done: int, _total: int, what: str) -> None:
+        if what == "packing attachments":
+            late.write_text("The gate opens at eight.\n", "utf-8")
+
+    request = BackupRequest(target=world.root / "b.zip", keys=world.root / "b.keys")
+    back_up(world.service, human(), request, progress=edit)
+    late.unlink()
+    report = merged(world)
+    assert report.unknown == ("heron/late.md",)
+    assert (report.files, report.notes, report.unchanged) == (0, 0, 1)
+    assert world.ids("staging host") == [note.id]
