@@ -338,8 +338,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
 
     def _embed_now(self) -> None:
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""
-        if self._embedder.state == "idle":
-            self._embedder.load_now()
+        self._embedder.load_now()
         with suppress(ModelUnavailable):  # found by words until the next try
             self._gateway.embed_missing(limit=EMBED_BATCH)
 

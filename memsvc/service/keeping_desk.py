@@ -67,7 +67,6 @@ class KeepingDesk:
 
         Raises Denied, Misconfigured, StorageFailed.
         """
-        self._home.make()
         migrate.upgrade(self._database)
         return self._gateway.settle_in(caller, folders=folders, detail=detail, reason=reason)
 

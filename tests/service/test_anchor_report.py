@@ -1,5 +1,6 @@
 """What a check of the anchors says of each place: how many, the newest, what is wrong, what was passed over."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,23 @@ def test_of_many_anchors_that_do_not_agree_the_newest_are_told_and_the_rest_coun
 
 
 MOST = 5
+
+
+def test_a_vault_in_a_clone_of_anothers_repository_owes_no_anchors(tmp_path: Path) -> None:
+    def git(at: Path, *arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=at, check=True, capture_output=True)
+
+    one, two = World(tmp_path / "one"), World(tmp_path / "two")
+    git(one.vault, "init", "-q")
+    for name, value in (("user.name", "t"), ("user.email", "t@example.org")):
+        git(one.vault, "config", name, value)
+    one.save("Host", "The staging host is called marsh.")
+    one.service.audit_anchor(human(), git=True)
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(one.vault), str(clone))
+    assert len(places(one)) == 2
+    two.service.vault_add(human(), "team", str(clone), {})
+    report = two.service.audit_verify()
+    assert (report["ok"], report["anchors"]) == (True, [])
+    one.service.close()
+    two.service.close()

@@ -243,7 +243,7 @@ def test_a_version_that_was_amended_before_it_was_rejected_was_believed_until_th
 
 def test_only_a_claim_that_counts_makes_another_note_state_the_same(world: World) -> None:
     note = world.save("Host", "The staging host is called marsh.\n\nSee below.")
-    world.save("Host", "The tea is served at four.\n\nSee below.")
+    world.save("Host", "The staging host is called osprey now.\n\nSee below.")
     same = world.save("Other", "Bob says so. The staging host is called marsh.")
     reply = world.forget(note.id)
     assert [one.id for one in reply.also_stated_in] == [same.id]

@@ -15,6 +15,8 @@ from memsvc.model.requests import DecisionRequest, HistoryRequest, ReadRequest, 
 from memsvc.model.vocabulary import Disposition
 from memsvc.ops.exchange.publish import publish
 from memsvc.ops.exchange.take_in import take_in
+from memsvc.service import access
+from memsvc.service.exchange_desk import _notes
 from tests.service.world import World, agent, human
 
 KEY = "ghp_" + "x7Kd92mQpL0sVbN4rT8uYcE1wZaH5jF3gR6o"
@@ -513,3 +515,9 @@ def test_a_note_of_another_scope_is_looked_for_once_more_on_the_way_out(
     with pytest.raises(StorageFailed, match="another scope"):
         export(world, tmp_path / "two.json")
     assert not (tmp_path / "two.json").exists()
+    with world.service._database.read() as connection:
+        own, osprey = (access.reads(connection, agent(name)) for name in ("heron", "osprey"))
+        (only,) = [one for one in osprey.scopes if one.project == "osprey"]
+        assert len(list(_notes(osprey, connection, only, [theirs.id], history=False))) == 1
+        with pytest.raises(StorageFailed, match="another scope"):
+            list(_notes(own, connection, only, [theirs.id], history=False))

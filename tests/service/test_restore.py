@@ -169,6 +169,19 @@ def test_a_retracted_note_comes_back_in_an_older_version(world: World) -> None:
         restore(world, note.id, 9)
 
 
+@pytest.mark.guarantee("C6")
+def test_a_note_that_comes_back_leaves_what_it_was_corrected_from_rejected(world: World) -> None:
+    note = world.save("Port", OLD)
+    world.correct(note, NEW)
+    world.forget(note.id)
+    reply = restore(world, note.id)
+    assert (reply.restored, reply.lifted) == (2, 1)
+    assert texts(world) == [NEW]
+    with pytest.raises(RejectedClaim):
+        world.save("Again", OLD)
+    assert world.save("More", f"{NEW} We checked.").outcome == "created"
+
+
 @pytest.mark.guarantee("R5")
 def test_the_history_of_a_note_comes_back_with_it(world: World) -> None:
     note = world.save("Port", OLD, valid_from="2026-01-01")

@@ -73,8 +73,8 @@ class ImportRun:
         scope: WriteScope,
         *,
         form: str,
-        dry_run: bool = False,
-        propose: bool = False,
+        dry_run: bool,
+        propose: bool,
     ) -> None:
         self._parts = parts
         self._scanner = scanner
@@ -384,7 +384,7 @@ class ImportRun:
             connection,
             Outcome.FAILED if failed else Outcome.REFUSED,
             note_id=one.id if own else "",
-            reason=one.code or one.outcome.value,
+            reason=one.code,
             detail={"became": one.outcome.value, **one.facts},
         )
 
