@@ -75,3 +75,17 @@ def test_a_replacement_that_waits_replaces_once_it_is_approved(
     assert world.ids("heron release") == [new.id]
     view = world.service.read(human(), ReadRequest(id=old.id))
     assert (view.status, view.superseded_by) == ("superseded", new.id)
+
+
+def test_a_note_that_links_to_itself_and_to_a_later_one_leads_to_the_later_one_only(
+    world: World, tmp_path: Path
+) -> None:
+    folder = file_of(tmp_path / "notes", "a.md", f"{FIRST} See [[a]] and [[b]].\n").parent
+    file_of(folder, "b.md", f"{OTHER} See [[b]].\n")
+    assert counts(bring(world, folder)) == {"created": 2}
+    ids = {hit.path: hit.id for hit in world.hits("heron")}
+    view = world.service.read(agent(), ReadRequest(id=ids["heron/a.md"]))
+    assert [one.id for one in view.links_out] == [ids["heron/b.md"]]
+    with world.service._database.read() as connection:
+        targets = connection.exec_driver_sql("SELECT target FROM index_link").scalars().all()
+    assert list(targets) == [ids["heron/b.md"]]

@@ -15,6 +15,7 @@ from memsvc.model.vocabulary import VaultName
 from memsvc.service.gateway.undo import erasing
 from tests.invariants.test_purge import MODEL, Modelled
 from tests.invariants.traces import holding
+from tests.service.interrupted import cut_off
 from tests.service.world import World, human
 
 OLD = "The vexopluma gate opens at 6544907213 for the quibbrax ferry."
@@ -177,3 +178,21 @@ def test_what_is_kept_of_rejected_claims_as_vectors_goes_with_their_note_only(wo
     assert kept().keys() == {note.id, lantern.id}
     world.forget(note.id, by=human(), mode="purge")
     assert kept().keys() == {lantern.id}
+
+
+@pytest.mark.guarantee("C5")
+def test_a_vault_is_removed_only_when_its_purges_are_finished_whatever_else_is_owed(
+    world: World,
+) -> None:
+    note = world.save("Lantern", NEIGHBOUR)
+    stuck = obstacle(world)
+    purge(world, "Gate")
+    cut_off(world, note.id, "Lantern", "The marsh lantern is lit by nobody.")
+    stuck.mkdir(exist_ok=True)
+    assert set(owed(world)) > {erasing.SCRUB}
+    with pytest.raises(StorageFailed, match="purge"):
+        world.service.vault_remove(human(), "personal")
+    assert erasing.SCRUB in owed(world)
+    stuck.rmdir()
+    world.service.vault_remove(human(), "personal")
+    assert holding(world.root, b"xopluma") == []

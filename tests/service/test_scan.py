@@ -13,6 +13,7 @@ from memsvc.notes import disk
 from memsvc.notes.disk import FileSignature
 from memsvc.service.gateway.files import scan
 from memsvc.service.gateway.files.scan import BATCH, RACY_NS, Scanner
+from tests.service.interrupted import cut_off
 from tests.service.world import World, agent
 
 MANY = 2 * BATCH + 10
@@ -107,3 +108,25 @@ def test_a_file_of_the_same_look_is_read_again_while_its_time_is_close(
     world.write("heron/Host.md", "The staging host is sedge.\n")
     assert [hit.text for hit in world.hits("staging host")] == ["The staging host is sedge."]
     assert world.ids("tea served") == [kept.id]
+
+
+def test_a_new_process_does_what_a_dead_one_owed_and_clears_up_after_it(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    cut_off(world, note.id, "Host", "The staging host is called fen.")
+    left = disk.stage(world.file(note.path), b"half a text")
+    assert disk.leftovers(world.vault) != []
+    world.restart()
+    (hit,) = world.hits("staging host")
+    assert hit.text == "The staging host is called fen."
+    assert "fen" in world.file(note.path).read_text("utf-8")
+    assert disk.leftovers(world.vault) == []
+    left.discard()
+
+
+@pytest.mark.parametrize(("there", "lost"), [(4, 3), (5, 4), (1, 1)])
+def test_a_loss_of_few_notes_is_believed(world: World, there: int, lost: int) -> None:
+    notes = [world.write(f"heron/n{n}.md", f"The falcon {n} nests.\n") for n in range(there)]
+    assert len(world.ids("falcon nests", k=20)) == there
+    for path in notes[:lost]:
+        path.unlink()
+    assert len(world.ids("falcon nests", k=20)) == there - lost

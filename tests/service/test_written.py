@@ -1,0 +1,183 @@
+"""What a write leaves behind in the files and the ledger: dates, names, and the event of each version."""
+
+import pytest
+from sqlalchemy import text
+
+from memsvc.clock import UNKNOWN
+from memsvc.errors import InvalidInput, StorageFailed, Uneditable
+from memsvc.ledger import registry
+from memsvc.model.requests import CorrectRequest, DecisionRequest, ReadRequest, RestoreRequest
+from memsvc.model.vocabulary import CorrectMode, Disposition, NoteId
+from memsvc.notes import disk
+from memsvc.service.gateway import drafts
+from memsvc.service.gateway.operations import Staging
+from tests.service.world import World, agent, human
+
+HOST = "The staging host is called marsh."
+ID = "01KBA7ZD5QX4T9W2M3N8R6C0VE"
+MADE = "2026-03-01T10:00:00.000000Z"
+DAY = "2026-03-01T00:00:00.000000Z"
+
+
+def test_an_edit_that_arrives_while_a_note_is_corrected_is_kept_and_said(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = world.save("Host", HOST)
+    file = world.file(note.path)
+    edited = f"{file.read_text('utf-8')}\nMy own line.\n"
+    true = Staging.record
+
+    def record(staging: Staging, *given: object, **more: object) -> None:
+        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
+        file.write_text(edited, "utf-8")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Staging, "record", record)
+        reply = world.correct(note, "The staging host is called fen.", "changed")
+    assert "edited meanwhile and kept" in reply.notice
+    assert file.read_text("utf-8") == edited
+    other = world.save("Port", "The staging port is 4711.")
+    assert world.correct(other, "The staging port is 4712.", "changed").notice == ""
+
+
+@pytest.mark.guarantee("W6")
+def test_a_folder_that_takes_nothing_stops_a_forget_before_anything_is_recorded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = world.save("Host", HOST)
+    true = disk.probe
+
+    for refused in (world.file(note.path).parent, world.vault / ".trash"):
+
+        def probe(folder: object, refused: object = refused) -> None:
+            if folder == refused:
+                raise StorageFailed("the folder takes no files")
+            true(folder)  # type: ignore[arg-type] # passed on
+
+        with monkeypatch.context() as readonly:
+            readonly.setattr(disk, "probe", probe)
+            with pytest.raises(StorageFailed):
+                world.forget(note.id)
+        assert world.ids("staging host") == [note.id]
+        assert world.service.tombstones(human()) == []
+    world.forget(note.id)
+    assert world.ids("staging host") == []
+
+
+def test_a_link_to_a_file_name_in_capitals_finds_its_note(world: World) -> None:
+    there = world.save("Gate", "The gate opens at seven each day.")
+    name = there.path.rsplit("/", 1)[1][:-3]
+    here = world.save("Door", f"See [[{name}.MD]].")
+    view = world.service.read(agent(), ReadRequest(id=here.id))
+    assert [one.id for one in view.links_out] == [there.id]
+
+
+def test_a_file_without_a_status_that_a_reviewer_rewrites_gets_none(world: World) -> None:
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path = world.write("heron/host.md", f"---\nid: {ID}\n---\n{HOST}\n")
+    other = world.write("heron/port.md", "---\nstatus: active\n---\nThe staging port is 4711.\n")
+    assert world.ids("staging") == []
+    for item in world.service.reviews(human()):
+        request = DecisionRequest(
+            id=str(item["review_id"]),
+            disposition=Disposition.REPLACE,
+            body=f"{item['title']} is settled on staging.",
+        )
+        world.service.decide(human(), request)
+    assert "status:" not in path.read_text("utf-8")
+    assert "status: active\n" in other.read_text("utf-8")
+    assert len(world.ids("settled on staging")) == 2
+
+
+@pytest.mark.guarantee("A1")
+def test_every_version_names_the_event_that_made_it(world: World) -> None:
+    note = world.save("Host", HOST)
+    world.correct(note, "The staging host is called fen.")
+    world.save("Moved", "The staging host is called sedge.", supersedes=(note.id,))
+    file = world.write("heron/port.md", "The staging port is 4711.\n")
+    assert len(world.ids("staging port")) >= 1
+    file.write_text("The staging port is 4712.\n", "utf-8")
+    assert len(world.ids("staging port")) >= 1
+    gone = world.save("Gate", "The gate opens at seven each day.")
+    world.forget(gone.id)
+    world.service.restore(human(), RestoreRequest(id=gone.id))
+    with world.service._database.read() as connection:
+        rows = connection.execute(
+            text(
+                "SELECT v.version, v.event_seq, e.note_id = v.note_id FROM note_version v"
+                " LEFT JOIN audit_event e ON e.seq = v.event_seq"
+            )
+        ).all()
+    assert len(rows) == 8
+    assert [row for row in rows if not row[2]] == []
+
+
+@pytest.mark.parametrize(
+    ("end", "began"),
+    [
+        ("2026-02-01T00:00:00.000000Z", ""),
+        (DAY, ""),
+        ("2026-03-01T00:00:01.000000Z", DAY),
+        (UNKNOWN, DAY),
+    ],
+)
+def test_a_start_that_nobody_named_gives_way_to_an_end_before_it(end: str, began: str) -> None:
+    assert drafts.start_before(DAY, end, created=MADE) == began
+    named = "2026-04-01T00:00:00.000000Z"
+    assert drafts.start_before(named, end, created=MADE) == named
+
+
+def test_a_blank_date_is_none_and_what_is_no_date_is_named() -> None:
+    for blank in ("", "  ", "\n"):
+        assert drafts.ending(blank, argument="valid_to") == ""
+        assert drafts.instant(blank, argument="effective") == ""
+    assert drafts.ending("2026-03-01", argument="valid_to") == DAY
+    with pytest.raises(InvalidInput, match="valid_to is no date"):
+        drafts.ending("soon", argument="valid_to")
+
+
+@pytest.mark.guarantee("W6")
+def test_a_file_that_cannot_be_parsed_is_never_rewritten(world: World) -> None:
+    broken = b"---\ntags: [a\n---\nThe staging port is 4711.\n"
+    path = world.write("heron/port.md", broken)
+    fine = world.write("heron/host.md", f"{HOST}\n")
+    for hit in world.hits("staging"):
+        request = CorrectRequest(
+            id=hit.id, version=1, mode=CorrectMode.CHANGED, body="The staging is over."
+        )
+        if hit.path == "heron/host.md":
+            assert world.service.correct(agent(), request).version == 2
+        else:
+            with pytest.raises(Uneditable):
+                world.service.correct(agent(), request)
+    assert path.read_bytes() == broken
+    assert "The staging is over." in fine.read_text("utf-8")
+
+
+@pytest.mark.guarantee("C5")
+def test_a_forgotten_text_stays_ended_when_another_comes_to_its_place(world: World) -> None:
+    note = world.save("Host", HOST)
+    text_of = world.file(note.path).read_text("utf-8")
+    world.forget(note.id)
+    world.file(note.path).write_text(text_of.replace("marsh", "fen"), "utf-8")
+    texts = [hit.text for hit in world.hits("staging host", history=True)]
+    assert texts == ["The staging host is called fen."]
+    with world.service._database.read() as connection:
+        first, *_ = registry.versions_of(connection, NoteId(note.id))
+    assert first.end_mode == "retracted"
+
+
+def test_an_edit_says_when_its_note_was_last_changed(world: World) -> None:
+    note = world.save("Host", HOST)
+    before = world.service.read(agent(), ReadRequest(id=note.id)).updated
+    with world.service._database.read() as connection:
+        saved = registry.find_note(connection, note.id)
+    file = world.file(note.path)
+    file.write_text(file.read_text("utf-8").replace("marsh", "fen"), "utf-8")
+    assert world.ids("staging host") == [note.id]
+    with world.service._database.read() as connection:
+        edited = registry.find_note(connection, note.id)
+    assert saved is not None
+    assert edited is not None
+    assert edited.updated_at > saved.updated_at
+    assert (before, edited.created_at) == (before, saved.created_at)
