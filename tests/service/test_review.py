@@ -1,6 +1,7 @@
 """Proposals and other items for a person: withheld until decided, each decision on record."""
 
 import re
+import shutil
 from dataclasses import fields
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from memsvc.errors import Denied, InvalidInput, NotFound, RejectedClaim, SecretFound, VaultOffline
 from memsvc.interfaces.render import render
-from memsvc.ledger import chain
+from memsvc.ledger import chain, registry
 from memsvc.ledger import writer as ledger
 from memsvc.model.identity import Caller, Scope
 from memsvc.model.replies import ForgetReply, SaveReply
@@ -203,6 +204,10 @@ def test_a_proposal_supersedes_only_when_it_is_approved(reviewed: World) -> None
     assert reply["superseded"] == [old.id]
     assert reviewed.ids("when is the heron release") == [new.id]
     assert head_of(reviewed, old.path)["status"] == "superseded"
+    (event,) = events(reviewed, "supersede")
+    view = reviewed.service.read(human(), ReadRequest(id=old.id))
+    assert (event.note_id, event.version, event.detail) == (old.id, 2, {"successor": new.id})
+    assert (view.version, view.status, view.superseded_by) == (2, "superseded", new.id)
 
 
 def test_keep_both_leaves_the_old_note_active(reviewed: World) -> None:
@@ -985,3 +990,39 @@ def test_a_decision_waits_for_a_vault_that_is_away(world: World) -> None:
     world.restart()
     assert decide(world, item, "keep-old")["outcome"] == "rejected"
     assert world.ids("staging database port") == [note.id]
+
+
+def test_an_edit_that_breaks_the_policy_is_told_as_that_also_where_edits_are_proposed(
+    world: World,
+) -> None:
+    note = world.save("Staging port", PORT, by=human())
+    path = world.file(note.path)
+    before = path.read_text("utf-8")
+    told = []
+    for policy in ("trust", "propose"):
+        world.service.vault_policy(human(), "personal", [f"external_edits={policy}"])
+        path.write_text(f"{before}\nThe key is {'AKIA' + 'Z3MHALJ5RZQ6KP2D'}.\n", "utf-8")
+        assert world.ids("staging database port") == []
+        told.append(world.service.read(human(), ReadRequest(id=note.id)).problem)
+        path.write_text(before, "utf-8")
+        assert world.ids("staging database port") == [note.id]
+    assert told[0] == told[1] != ""
+    world.service.vault_policy(human(), "personal", ["external_edits=propose"])
+    path.write_text(before.replace("5433", "6544"), "utf-8")
+    assert world.ids("staging database port") == []
+    assert world.service.read(human(), ReadRequest(id=note.id)).problem not in told
+
+
+def test_a_proposal_whose_folder_was_deleted_is_turned_down_and_can_come_back(
+    reviewed: World,
+) -> None:
+    proposal = propose(reviewed)
+    item = only(reviewed)
+    shutil.rmtree(reviewed.file(proposal.path).parent)
+    decide(reviewed, item, "keep-old")
+    with reviewed.service._database.read() as connection:
+        note = registry.find_note(connection, proposal.id)
+    assert note is not None
+    assert (note.status, note.trash_path) == ("rejected", "")
+    reviewed.service.restore(human(), RestoreRequest(id=proposal.id))
+    assert reviewed.ids("when is the heron release") == [proposal.id]

@@ -123,6 +123,17 @@ def test_a_new_process_does_what_a_dead_one_owed_and_clears_up_after_it(world: W
     left.discard()
 
 
+def test_a_new_process_clears_up_also_where_nothing_is_owed(world: World) -> None:
+    note = world.save("Host", "The staging host is called marsh.")
+    assert world.ids("staging host") == [note.id]
+    disk.stage(world.file(note.path), b"half a text")
+    assert world.ids("staging host") == [note.id]
+    assert disk.leftovers(world.vault) != []  # another thread may be at it
+    world.restart()
+    assert world.ids("staging host") == [note.id]
+    assert disk.leftovers(world.vault) == []
+
+
 @pytest.mark.parametrize(("there", "lost"), [(4, 3), (5, 4), (1, 1)])
 def test_a_loss_of_few_notes_is_believed(world: World, there: int, lost: int) -> None:
     notes = [world.write(f"heron/n{n}.md", f"The falcon {n} nests.\n") for n in range(there)]
