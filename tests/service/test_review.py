@@ -206,7 +206,7 @@ def test_a_proposal_supersedes_only_when_it_is_approved(reviewed: World) -> None
     assert head_of(reviewed, old.path)["status"] == "superseded"
     (event,) = events(reviewed, "supersede")
     view = reviewed.service.read(human(), ReadRequest(id=old.id))
-    assert (event.note_id, event.version, event.detail) == (old.id, 2, {"successor": new.id})
+    assert (event.note_id, event.version, event.detail["successor"]) == (old.id, 2, new.id)
     assert (view.version, view.status, view.superseded_by) == (2, "superseded", new.id)
 
 
