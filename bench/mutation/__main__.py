@@ -69,6 +69,7 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("paths", nargs="+")
     running.add_argument("--limit", type=float, default=30, help="seconds of tests for a mutant")
     running.add_argument("--sample", type=int, default=100, help="per cent of the mutants")
+    running.add_argument("--beyond", type=int, default=0, help="without the first so many of them")
     running.add_argument("--again", default="", help="only repeat these results, e.g. survived,cut")
     running.add_argument(
         "--only", default="", help="ids, or how they begin, with commas between them"
@@ -103,7 +104,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
         _order(mutant, known, arguments.limit, first=arguments.first)
         for file in _files(arguments.paths)
         for mutant in mutants(_ROOT, file)
-        if int(mutant.id[:6], 16) % 100 < arguments.sample
+        if arguments.beyond <= int(mutant.id[:6], 16) % 100 < arguments.sample
         and mutant.id.startswith(tuple(arguments.only.split(",")))
         and (not functions or mutant.function in functions)
         and (done[mutant.id]["result"] if mutant.id in done else "") in again
