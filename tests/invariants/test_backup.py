@@ -13,6 +13,7 @@ import pytest
 
 from memsvc.bootstrap import open_service
 from memsvc.errors import Denied, InvalidInput, RejectedClaim, StorageFailed, VaultOffline
+from memsvc.model.progress import Progress
 from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest
 from memsvc.model.requests import RestoreRequest as NoteRequest
 from memsvc.model.vocabulary import Disposition
@@ -45,7 +46,9 @@ def opened(home: Path, vault: str) -> MemoryService:
     return open_service(Settings(home=home, vault=vault, embedder="none"))
 
 
-def restored(world: World, *, ledger: Path | None = None) -> RestoreReport:
+def restored(
+    world: World, *, ledger: Path | None = None, progress: Progress | None = None
+) -> RestoreReport:
     """The home lost, and put back."""
     world.service.close()
     home = world.root / "home"
@@ -61,7 +64,7 @@ def restored(world: World, *, ledger: Path | None = None) -> RestoreReport:
         keys=Keys(file=world.root / "b.keys"),
         ledger=ledger / "memsvc.db" if ledger else None,
     )
-    report = restore(request, human(), opened)
+    report = restore(request, human(), opened, progress=progress)
     world.service = world.open()
     return report
 

@@ -8,7 +8,7 @@ import pytest
 from memsvc.errors import StorageFailed, VaultOffline
 from memsvc.ops.backup.making import BackupRequest, back_up
 from memsvc.service.gateway.operations import Staging
-from tests.invariants.test_backup import backup, merged
+from tests.invariants.test_backup import backup, merged, restored
 from tests.service.world import World, human
 
 MANY = 12
@@ -86,3 +86,22 @@ def test_a_text_of_the_backup_that_no_note_ever_had_is_named(world: World) -> No
     assert report.unknown == ("heron/late.md",)
     assert (report.files, report.notes, report.unchanged) == (0, 0, 1)
     assert world.ids("staging host") == [note.id]
+
+
+def test_long_work_tells_how_far_it_is_and_when_it_is_done(world: World) -> None:
+    for number in range(3):
+        world.save(f"note {number}", f"The number of {number} is {number}01.")
+    told: dict[str, list[tuple[int, int]]] = {}
+
+    def tell(done: int, total: int, what: str) -> None:
+        told.setdefault(what, []).append((done, total))
+
+    request = BackupRequest(target=world.root / "b.zip", keys=world.root / "b.keys")
+    back_up(world.service, human(), request, progress=tell)
+    restored(world, ledger=world.root / "newer", progress=tell)
+    assert {"packing notes", "writing newer texts"} <= told.keys()
+    for what, steps in told.items():
+        done, total = steps[-1]
+        assert done == total, what
+        assert steps == sorted(steps), what
+    assert told["writing newer texts"][-1] == (3, 3)
