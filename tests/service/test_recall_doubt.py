@@ -127,3 +127,37 @@ def test_of_a_name_with_a_part_that_is_nowhere_nobody_says_that_its_parts_occur(
     reply = desk.ask(told.format("Marit Ibarrondo"))
     assert "the parts of" not in reply.reason
     assert "the parts of “Marit Carrow” occur" in desk.ask(told.format("Marit Carrow")).reason
+
+
+@pytest.mark.parametrize("links", [("PAGE",), ()])
+def test_what_a_named_notes_neighbour_says_is_said_of_it_however_far_behind_the_note_is(
+    tmp_path: Path, links: tuple[str, ...]
+) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=FakeEmbedder())
+    desk.place.put("NAMED", "Nothing much is known here.", title="Kestrel", links=links)
+    desk.place.put("PAGE", "The maintainer signs the licence details in the city.", title="Page")
+    for number in range(4):
+        body = f"The maintainer keeps licence details of the city in drawer {number}."
+        desk.place.put(f"X{number}", body, title=f"Drawer {number}")
+    reply = desk.ask("kestrel maintainer licence details city")
+    assert reply.abstained is (links == ())
+    assert ("“Kestrel” is there" in reply.reason) is (links == ())
+
+
+def test_what_another_note_says_of_a_named_one_in_other_words_is_said_of_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=FakeEmbedder(synonyms=[("boss", "led")]))
+    for number, name in enumerate(("Kestrel", "Heron", "Osprey")):
+        body = f"The tower is old, and number {number} on the map."
+        desk.place.put(f"J{number}", body, title=f"Project {name}")
+    desk.place.put("M", "The project Kestrel is led by Hollis.", title="Minutes")
+    assert desk.ids("Who is the boss of Project Kestrel?")[0] == "M"
+    assert desk.ask("Who is the boss of Project Heron?").abstained
+
+
+def test_a_note_that_is_named_by_its_alias_answers_for_itself(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "memsvc.db", embedder=FakeEmbedder())
+    desk.place.put(
+        "TOOL", "It is kept by the harbour crew.", title="Tool seven", aliases=("Wickline",)
+    )
+    desk.place.put("CREW", "The mountain crew sits in Bergen.", title="Crew")
+    assert desk.ids("who keeps Wickline kept by harbour crew") == ["TOOL"]
