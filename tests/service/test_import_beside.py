@@ -15,7 +15,7 @@ SECOND = "The heron release is on 30 March."
 OTHER = "The heron hall is in Lisbon."
 
 
-@pytest.mark.guarantee("T1")
+@pytest.mark.guarantee("C2")
 def test_what_is_rejected_while_a_file_is_read_is_refused(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

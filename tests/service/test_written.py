@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_parsed_is_never_rewritten(world: World) -> None:
     assert "The staging is over." in fine.read_text("utf-8")
 
 
-@pytest.mark.guarantee("C5")
+@pytest.mark.guarantee("C1")
 def test_a_forgotten_text_stays_ended_when_another_comes_to_its_place(world: World) -> None:
     note = world.save("Host", HOST)
     text_of = world.file(note.path).read_text("utf-8")
