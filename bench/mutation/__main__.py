@@ -25,7 +25,7 @@ from pathlib import Path
 from bench.mutation import reach
 from bench.mutation.forked import Order
 from bench.mutation.mutants import Mutant, mutants
-from bench.mutation.report import judge, latest, table, unjudged
+from bench.mutation.report import judge, judged, latest, table, unjudged
 from bench.mutation.tree import instrument, take_copy
 
 __all__ = ["main"]
@@ -98,6 +98,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
     take_copy(_ROOT, tree)
     known = reach.read(state / "reach")
     done = latest(state / "results.jsonl")
+    decided = judged() if not arguments.only else {}
     again = set(arguments.again.split(","))  # none: what was never run
     functions = set(arguments.functions.split(",")) if arguments.functions else set()
     orders = [
@@ -106,6 +107,7 @@ def _run(state: Path, arguments: argparse.Namespace) -> int:
         for mutant in mutants(_ROOT, file)
         if arguments.beyond <= int(mutant.id[:6], 16) % 100 < arguments.sample
         and mutant.id.startswith(tuple(arguments.only.split(",")))
+        and mutant.id not in decided
         and (not functions or mutant.function in functions)
         and (done[mutant.id]["result"] if mutant.id in done else "") in again
     ]
