@@ -47,7 +47,6 @@ from memsvc.index.vectorstore import (
 
 __all__ = [
     "Put",
-    "bump",
     "chunks_without_vector",
     "count_without_vector",
     "forget_deleted",
@@ -259,11 +258,6 @@ def count_without_vector(connection: Connection, model_id: str) -> int:
     """How many passages this model has not read."""
     query = select(func.count()).select_from(chunks).where(~has_vector(model_id))
     return connection.execute(query).scalar_one()
-
-
-def bump(connection: Connection) -> None:
-    """Make every process drop what it remembered of every scope."""
-    _touch(connection, connection.execute(select(scopes.c.scope_key)).scalars().all())
 
 
 def _is_version(note_id: str, version: int) -> ColumnElement[bool]:

@@ -112,7 +112,38 @@ def test_a_waiting_file_has_no_successor_until_it_was_replaced(world: World) -> 
     assert world.ids("heron deadline") == []
     world.write("heron/new.md", f"# New\n\n{NEW}\n")
     assert world.ids("heron deadline") == []
+    world.write("heron/late.md", f'---\nsuperseded_by: "[[new]]"\n---\n# Late\n\n{OLD} So.\n')
+    assert world.ids("heron deadline") == []
     found = {str(one["title"]): str(one["note_id"]) for one in world.service.reviews(human())}
-    assert world.service.read(human(), _read(found["Old"])).superseded_by == ""
+    for title in ("Old", "Late"):
+        assert world.service.read(human(), _read(found[title])).superseded_by == ""
     (gone,) = [hit for hit in world.hits("heron deadline", history=True) if hit.title == "Gone"]
     assert world.service.read(agent(), _read(gone.id)).superseded_by == found["New"]
+
+
+@pytest.mark.guarantee("R5")
+def test_a_replaced_text_that_a_person_edits_is_on_record_as_a_rebuild_has_it(
+    world: World,
+) -> None:
+    old = world.write("heron/old.md", f"# Old\n\n{OLD}\n")
+    assert len(world.ids("heron deadline office")) == 1
+    new = world.write("heron/new.md", f'---\nsupersedes: ["[[old]]"]\n---\n# New\n\n{NEW}\n')
+    assert [hit.title for hit in world.hits("heron deadline office")] == ["New"]
+    old.write_text(f"# Old\n\n{OLD} It was so.\n", "utf-8")
+    assert [hit.title for hit in world.hits("heron deadline office")] == ["New"]
+    assert new.exists()
+
+    def rows() -> list[tuple[object, ...]]:
+        with world.service._database.read() as connection:
+            return sorted(
+                tuple(row)
+                for row in connection.exec_driver_sql(
+                    "SELECT note_id, version, status, latest, valid_to, ended_at, recorded_to,"
+                    " end_mode, superseded_by FROM index_entry"
+                )
+            )
+
+    before = rows()
+    assert len(before) >= 2
+    world.service.reindex(human())
+    assert rows() == before

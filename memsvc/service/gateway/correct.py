@@ -12,15 +12,15 @@ from memsvc.index import writer as index
 from memsvc.ledger import tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
-from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import CorrectReply
 from memsvc.model.requests import CorrectRequest
-from memsvc.model.vocabulary import Action, CorrectMode, Outcome, Status, Trust
+from memsvc.model.vocabulary import Action, CorrectMode, Status, Trust
 from memsvc.notes.frontmatter import Value, edit, replace_body
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
@@ -369,16 +369,13 @@ def commit_rewrite(
     dropped = [*checks.introduced(ready.before, ready.after), *also] if change.reject else []
     seq = event_seq or ledger.add_event(
         connection,
-        NewEvent(
-            action=change.action,
-            outcome=Outcome.DONE,
-            caller=scope.caller,
-            scope=note.scope,
-            note_id=note.note_id,
-            version=version.version,
+        note_event(
+            change.action,
+            scope.caller,
+            note,
+            before=old,
+            after=version,
             reason=change.reason,
-            before_hash=old.content_hash,
-            after_hash=version.content_hash,
             detail={"mode": change.mode, "dropped": len(dropped)},
         ),
         at=now,

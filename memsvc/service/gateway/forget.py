@@ -7,15 +7,15 @@ from pathlib import Path
 from memsvc.clock import stamp
 from memsvc.errors import InvalidInput
 from memsvc.ledger import writer as ledger
-from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
 from memsvc.model.replies import ForgetReply, Related
 from memsvc.model.requests import CorrectRequest, ForgetRequest
-from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Outcome, Role, Status
+from memsvc.model.vocabulary import Action, CorrectMode, ForgetMode, Role, Status
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks, limits
 from memsvc.service.gateway.correct import Change, rewrite, without_passage
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.leaving import leave
 from memsvc.service.gateway.operations import KEPT, Staging
@@ -161,15 +161,12 @@ def _retract(
     with parts.database.write() as connection:
         seq = ledger.add_event(
             connection,
-            NewEvent(
-                action=Action.FORGET,
-                outcome=Outcome.DONE,
-                caller=scope.caller,
-                scope=note.scope,
-                note_id=note.note_id,
-                version=old.version,
+            note_event(
+                Action.FORGET,
+                scope.caller,
+                note,
+                before=old,
                 reason=request.reason,
-                before_hash=old.content_hash,
                 detail={"mode": request.mode.value, "claims": len(rejected)},
             ),
             at=now,

@@ -13,16 +13,16 @@ from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
-from memsvc.model.events import NewEvent
 from memsvc.model.replies import SaveReply, as_data
 from memsvc.model.requests import SaveRequest
-from memsvc.model.vocabulary import Action, NoteId, Outcome, SaveOutcome, Status
+from memsvc.model.vocabulary import Action, NoteId, SaveOutcome, Status
 from memsvc.notes import slugs
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.notes.paths import stem_of
 from memsvc.scope.proof import WriteScope
 from memsvc.service.access import NO_NOTE
 from memsvc.service.gateway import checks, drafts, limits
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.layout import folder_of, occupied
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.guard import restated
@@ -151,13 +151,10 @@ def _corroborate(
         ledger.update_note(connection, note.note_id, corroborated=note.corroborated + 1)
         seq = ledger.add_event(
             connection,
-            NewEvent(
-                action=Action.CORROBORATE,
-                outcome=Outcome.DONE,
-                caller=scope.caller,
-                scope=scope.scope,
-                note_id=note.note_id,
-                version=note.version,
+            note_event(
+                Action.CORROBORATE,
+                scope.caller,
+                note,
                 reason=request.reason,
                 detail={"times": note.corroborated + 1},
             ),
@@ -292,21 +289,6 @@ def _commit(  # noqa: PLR0913 - one write's state
 ) -> SaveReply:
     """Everything that the database holds of the save, in its one transaction."""
     now = parts.clock.now()
-    seq = ledger.add_event(
-        connection,
-        NewEvent(
-            action=Action.PROPOSE if hold else Action.SAVE,
-            outcome=Outcome.DONE,
-            caller=scope.caller,
-            scope=scope.scope,
-            note_id=version.note_id,
-            version=1,
-            reason=request.reason,
-            after_hash=version.content_hash,
-            detail={"kind": request.kind.value, "supersedes": [c.note.note_id for c in changes]},
-        ),
-        at=now,
-    )
     note = NoteRecord(
         note_id=version.note_id,
         vault=scope.scope.vault,
@@ -317,6 +299,18 @@ def _commit(  # noqa: PLR0913 - one write's state
         withheld=REVIEW if hold else "",
         created_at=version.recorded_from,
         updated_at=version.recorded_from,
+    )
+    seq = ledger.add_event(
+        connection,
+        note_event(
+            Action.PROPOSE if hold else Action.SAVE,
+            scope.caller,
+            note,
+            after=version,
+            reason=request.reason,
+            detail={"kind": request.kind.value, "supersedes": [c.note.note_id for c in changes]},
+        ),
+        at=now,
     )
     ledger.add_note(connection, note)
     ledger.add_version(connection, drafts.with_event(version, seq))
@@ -448,15 +442,12 @@ def commit_superseded(
     now = parts.clock.now()
     seq = ledger.add_event(
         connection,
-        NewEvent(
-            action=Action.SUPERSEDE,
-            outcome=Outcome.DONE,
-            caller=scope.caller,
-            scope=change.note.scope,
-            note_id=change.note.note_id,
-            version=change.new.version,
-            before_hash=change.old.content_hash,
-            after_hash=change.new.content_hash,
+        note_event(
+            Action.SUPERSEDE,
+            scope.caller,
+            change.note,
+            before=change.old,
+            after=change.new,
             detail={"successor": successor},
         ),
         at=now,

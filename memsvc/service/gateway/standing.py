@@ -13,12 +13,12 @@ from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VaultRecord, VersionRecord
-from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller
-from memsvc.model.vocabulary import Action, Outcome, Role
+from memsvc.model.vocabulary import Action, Role
 from memsvc.scope.proof import WriteScope
 from memsvc.service import access
 from memsvc.service.gateway import checks
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.operations import settle
 from memsvc.service.gateway.parts import Parts, root_of
@@ -121,13 +121,10 @@ def make_tombstones(
     if made:
         ledger.add_event(
             connection,
-            NewEvent(
-                action=Action.TOMBSTONE,
-                outcome=Outcome.DONE,
-                caller=now_is.scope.caller,
-                scope=scope,
-                note_id=now_is.note.note_id,
-                version=now_is.version.version,
+            note_event(
+                Action.TOMBSTONE,
+                now_is.scope.caller,
+                now_is.note,
                 reason=reason,
                 detail={"claims": made},
             ),

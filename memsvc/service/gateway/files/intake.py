@@ -24,6 +24,7 @@ from memsvc.model.vocabulary import (
 )
 from memsvc.notes.document import Document
 from memsvc.service.gateway import checks, drafts
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.layout import project_after_move, project_of
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
@@ -143,16 +144,13 @@ def _move(
 ) -> NoteRecord:
     now = parts.clock.now()
     project = project_after_move(vault, note, arrival.path)
-    caller = file_caller(vault.name, project)
+    moved = replace(note, path=arrival.path, project=project)
     ledger.add_event(
         connection,
-        NewEvent(
-            action=Action.FILE_MOVE,
-            outcome=Outcome.DONE,
-            caller=caller,
-            scope=Scope(vault.name, project),
-            note_id=note.note_id,
-            version=note.version,
+        note_event(
+            Action.FILE_MOVE,
+            file_caller(vault.name, project),
+            moved,
             detail={"from_project": note.project, "to_project": project},
         ),
         at=now,
@@ -160,20 +158,16 @@ def _move(
     if project != note.project:  # the note leaves its old scope: say so there too
         ledger.add_event(
             connection,
-            NewEvent(
-                action=Action.FILE_MOVE,
-                outcome=Outcome.DONE,
-                caller=file_caller(vault.name, note.project),
-                scope=note.scope,
-                note_id=note.note_id,
-                version=note.version,
+            note_event(
+                Action.FILE_MOVE,
+                file_caller(vault.name, note.project),
+                note,
                 detail={"left": True},
             ),
             at=now,
         )
     ledger.drop_file_states(connection, vault=vault.name, paths=[note.path])
     ledger.update_note(connection, note.note_id, path=arrival.path, project=project)
-    moved = replace(note, path=arrival.path, project=project)
     index.remove_note(connection, note.note_id)
     index_again(connection, moved)
     return moved
@@ -307,7 +301,9 @@ def _edit(
     if previous is not None and not previous.recorded_to:
         ended = _end_of(previous, arrival.document, note, changed, now)
         ledger.end_version(connection, note.note_id, note.version, **ended)
-        index.update_state(connection, note.note_id, note.version, latest=False, **ended)
+        index.update_state(
+            connection, note.note_id, note.version, latest=False, status=previous.status, **ended
+        )
     if barred:
         _leave_behind(connection, note)
     if changed.status is not Status.SUPERSEDED:

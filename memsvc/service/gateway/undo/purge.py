@@ -11,12 +11,12 @@ from memsvc.index import writer as index
 from memsvc.ledger import registry, review_items
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import VersionRecord
-from memsvc.model.events import NewEvent
 from memsvc.model.replies import ForgetReply, Json
 from memsvc.model.requests import ForgetRequest
-from memsvc.model.vocabulary import Action, Outcome, Status
+from memsvc.model.vocabulary import Action, Status
 from memsvc.service import access
 from memsvc.service.gateway import checks
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.operations import KEPT, Staging
 from memsvc.service.gateway.parts import First, Parts
 from memsvc.service.gateway.standing import Current, make_tombstones, what_is_rejected
@@ -190,16 +190,8 @@ def _commit(
         detail["with"] = request.id.strip().upper()
     seq = ledger.add_event(
         connection,
-        NewEvent(
-            action=Action.PURGE,
-            outcome=Outcome.DONE,
-            caller=caller,
-            scope=note.scope,
-            note_id=note.note_id,
-            version=note.version,
-            reason=request.reason,
-            before_hash=now_is.version.content_hash,
-            detail=detail,
+        note_event(
+            Action.PURGE, caller, note, before=now_is.version, reason=request.reason, detail=detail
         ),
         at=now,
     )

@@ -15,13 +15,14 @@ from memsvc.model.events import NewEvent
 from memsvc.model.identity import Caller, Principal
 from memsvc.model.replies import Json, RestoreReply
 from memsvc.model.requests import RestoreRequest
-from memsvc.model.vocabulary import Action, Outcome, ReviewKind, Role, Status
+from memsvc.model.vocabulary import Action, ReviewKind, Role, Status
 from memsvc.notes.document import Document
 from memsvc.notes.frontmatter import Value, edit
 from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service import access
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
+from memsvc.service.gateway.events import note_event
 from memsvc.service.gateway.files.layout import free_beside, occupied
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.files.scan import Scanner
@@ -362,16 +363,13 @@ def _commit(
     """Everything that the database does, in its one transaction; the event's number."""
     caller, note, old = now_is.scope.caller, now_is.note, now_is.version
     now = parts.clock.now()
-    event = NewEvent(
-        action=Action.RESTORE,
-        outcome=Outcome.DONE,
-        caller=caller,
-        scope=note.scope,
-        note_id=note.note_id,
-        version=back.version.version,
+    event = note_event(
+        Action.RESTORE,
+        caller,
+        note,
+        before=old,
+        after=back.version,
         reason=request.reason,
-        before_hash=old.content_hash,
-        after_hash=back.version.content_hash,
         detail={
             "restored": back.wanted.version,
             "was": note.status.value,
@@ -387,7 +385,9 @@ def _commit(
     if not old.recorded_to:
         ended = {"recorded_to": stamp(now), "end_mode": "edit"}
         ledger.end_version(connection, note.note_id, old.version, **ended)
-        index.update_state(connection, note.note_id, old.version, latest=False, **ended)
+        index.update_state(
+            connection, note.note_id, old.version, latest=False, status=old.status, **ended
+        )
     after = back.note
     ledger.update_note(
         connection,
