@@ -150,6 +150,9 @@ def test_a_file_that_cannot_be_parsed_is_never_rewritten(world: World) -> None:
         else:
             with pytest.raises(Uneditable):
                 world.service.correct(agent(), request)
+    (port,) = world.ids("port 4711")
+    with pytest.raises(Uneditable, match="cannot be marked as superseded"):
+        world.save("Moved", "The staging port moved.", supersedes=(port,))
     assert path.read_bytes() == broken
     assert "The staging is over." in fine.read_text("utf-8")
 
