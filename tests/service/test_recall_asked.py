@@ -58,6 +58,18 @@ def test_a_question_without_words_costs_no_reading(counting: tuple[Desk, _Counti
     assert embedder.asked == ["where does the falcon nest"]
 
 
+def test_a_recall_that_is_told_to_leave_the_model_out_reads_nothing_with_it(
+    counting: tuple[Desk, _Counting],
+) -> None:
+    desk, embedder = counting
+    request = RecallRequest(query="where does the falcon nest")
+    found = desk.recall.recall(reading(scope()), request, tuning=Tuning(vector=False))
+    assert [hit.id for hit in found.hits] == ["TOWER"]
+    assert embedder.asked == []
+    desk.recall.recall(reading(scope()), request)
+    assert len(embedder.asked) == 1
+
+
 def test_a_model_that_fails_at_the_question_leaves_the_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "memsvc.db", embedder=_Failing())
     desk.place.put("TOWER", BODY)

@@ -114,3 +114,19 @@ def test_a_whole_note_that_was_cut_leaves_room_for_those_behind_it() -> None:
     fitted = cut_to(900, made)
     assert [(one.id, one.cut) for one in fitted.hits] == [("LONG", True), ("NEXT", False)]
     assert fitted.coverage.cut
+
+
+def test_a_limit_is_what_still_fits() -> None:
+    limits = Limits(5, 10, lambda text: len(text) // 2)
+    assert limits.hold("x" * 10)
+    assert not limits.hold("x" * 11)
+    assert Limits(5, PLENTY, len).hold("x" * 5)
+    assert not Limits(5, PLENTY, len).hold("x" * 6)
+
+
+def test_a_text_is_never_cut_to_nothing_but_the_sign_that_it_was_cut() -> None:
+    made = reply(hit(text="The release moves to March. " * 10))
+    texts = {one.text for budget in range(40, 300) for one in cut_to(budget, made).hits}
+    assert "…" not in texts
+    assert "" in texts
+    assert "T…" in texts

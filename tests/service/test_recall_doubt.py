@@ -161,3 +161,11 @@ def test_a_note_that_is_named_by_its_alias_answers_for_itself(tmp_path: Path) ->
     )
     desk.place.put("CREW", "The mountain crew sits in Bergen.", title="Crew")
     assert desk.ids("who keeps Wickline kept by harbour crew") == ["TOOL"]
+
+
+def test_a_name_whose_parts_never_meet_is_unknown_however_many_notes_hold_one(desk: Desk) -> None:
+    for number in range(30):
+        desk.place.put(f"C{number:02}", f"Nora Carrow is tall, said {number}.", title=f"C{number}")
+    reply = desk.ask("Is Marit Carrow tall?")
+    assert "the parts of “Marit Carrow” occur" in reply.reason
+    assert not desk.ask("Is Nora Carrow tall?").abstained
