@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memsvc.embedding.protocol import Reading
-from memsvc.errors import ModelUnavailable
+from memsvc.errors import InvalidInput, ModelUnavailable
 from memsvc.model.requests import RecallRequest
 from memsvc.service.recall.board import TIED
 from memsvc.service.recall.tuning import Tuning
@@ -107,3 +107,11 @@ def test_a_question_that_is_nothing_but_a_name_finds_the_note_of_that_name(tmp_p
         desk.place.put(f"X{number}", f"A wall of stone, number {number}.", title=f"Wall {number}")
     assert desk.ids("kestrel tower")[0] == "TOWER"
     assert desk.ids("kestrel tower plan")[0] == "PLAN"
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_a_blank_argument_asks_for_nothing(counting: tuple[Desk, _Counting], blank: str) -> None:
+    desk, _ = counting
+    assert desk.ids("falcon", as_of=blank, known_at=blank, min_trust=blank) == ["TOWER"]
+    with pytest.raises(InvalidInput):
+        desk.ids("falcon", as_of=f"{blank}soon")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from memsvc.index.detail_reader import details_of
+from memsvc.model.requests import RecallRequest
 from memsvc.service.recall.tuning import DEFAULT, Tuning
 from tests.fakes import FakeEmbedder
 from tests.service.recalling import Desk
@@ -19,8 +20,6 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def ids(desk: Desk, query: str, tuning: Tuning) -> list[str]:
-    from memsvc.model.requests import RecallRequest
-
     reply = desk.recall.recall(reading(scope()), RecallRequest(query=query), tuning=tuning)
     return [hit.id for hit in reply.hits]
 
@@ -80,3 +79,20 @@ def test_a_note_that_ran_out_is_told_beside_one_that_says_the_same_today(desk: D
         ("THEN", False, []),
     ]
     assert desk.ids("deploy port of heron") == ["NOW"]
+
+
+def test_a_neighbours_words_weigh_as_in_the_closer_look_where_there_is_one(desk: Desk) -> None:
+    desk.place.put(
+        "TOOL", "Wickline is kept by the harbour crew.", title="Wickline", links=("CREW",)
+    )
+    desk.place.put("CREW", "The harbour crew sits in Oslo.", title="Harbour crew")
+
+    def scores(**tuning: float) -> dict[str, float]:
+        request = RecallRequest(query="in which place sits whoever keeps Wickline")
+        reply = desk.recall.recall(reading(scope()), request, tuning=Tuning(**tuning))  # type: ignore[arg-type] # passed on
+        return {hit.id: round(hit.score, 4) for hit in reply.hits}
+
+    usual = scores()
+    assert set(usual) == {"TOOL", "CREW"}
+    assert scores(words=0.8) == usual
+    assert scores(words_late=0.4)["CREW"] > usual["CREW"]
