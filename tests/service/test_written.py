@@ -4,13 +4,20 @@ import pytest
 from sqlalchemy import text
 
 from memsvc.clock import UNKNOWN
-from memsvc.errors import InvalidInput, StorageFailed, Uneditable
+from memsvc.errors import InvalidInput, StorageFailed, Uneditable, VaultOffline
 from memsvc.ledger import registry
-from memsvc.model.requests import CorrectRequest, DecisionRequest, ReadRequest, RestoreRequest
+from memsvc.model.requests import (
+    AuditRequest,
+    CorrectRequest,
+    DecisionRequest,
+    ReadRequest,
+    RestoreRequest,
+)
 from memsvc.model.vocabulary import CorrectMode, Disposition, NoteId
 from memsvc.notes import disk
 from memsvc.service.gateway import drafts
 from memsvc.service.gateway.operations import Staging
+from tests.service.interrupted import cut_off
 from tests.service.world import World, agent, human
 
 HOST = "The staging host is called marsh."
@@ -184,3 +191,98 @@ def test_an_edit_says_when_its_note_was_last_changed(world: World) -> None:
     assert edited is not None
     assert edited.updated_at > saved.updated_at
     assert (before, edited.created_at) == (before, saved.created_at)
+
+
+@pytest.mark.guarantee("W6")
+def test_a_save_finishes_what_a_dead_process_owed_and_makes_no_folder_of_its_own(
+    world: World,
+) -> None:
+    note = world.save("Host", HOST)
+    cut_off(world, note.id, "Host", "The staging host is called fen.")
+    reply = world.save("Gate", "The gate opens at seven each day.")
+    assert (reply.outcome, reply.notice) == ("created", "")
+    assert "fen" in world.file(note.path).read_text("utf-8")
+    aside = world.root / "aside"
+    world.vault.rename(aside)
+    with pytest.raises(VaultOffline):
+        world.save("Port", "The staging port is 4711.")
+    assert not world.vault.exists()
+    aside.rename(world.vault)
+    world.restart()
+    assert world.save("Port", "The staging port is 4711.").outcome == "created"
+
+
+def test_a_save_that_is_repeated_says_so_and_one_that_leaves_something_out_too(
+    world: World,
+) -> None:
+    first = world.save("Host", HOST, idempotency_key="k1")
+    again = world.save("Host", HOST, idempotency_key="k1")
+    assert (again.id, again.event) == (first.id, first.event)
+    assert (first.notice, again.notice) == ("", "repeated: this save was done before")
+    private = world.save(
+        "Gate", "The gate opens at seven.\n\n<private>The code is suncode.</private>"
+    )
+    assert "<private>" in private.notice
+    assert not private.notice.startswith(";")
+
+
+def test_a_correction_keeps_the_sources_unless_it_names_its_own(world: World) -> None:
+    note = world.save("Host", HOST, source=("meeting",))
+    second = world.correct(note, "The staging host is called fen.", "changed")
+    assert world.service.read(agent(), ReadRequest(id=note.id)).source == ["meeting"]
+    world.correct(second, "The staging host is called sedge.", "changed", source=("ticket 7",))
+    assert world.service.read(agent(), ReadRequest(id=note.id)).source == ["ticket 7"]
+    world.service.reindex(human())
+    (hit,) = world.hits("staging host")
+    assert hit.source == ["ticket 7"]
+
+
+def test_an_amended_file_that_named_no_start_names_none_after_it(world: World) -> None:
+    path = world.write("heron/host.md", f"# Host\n\n{HOST}\n")
+    (note_id,) = world.ids("staging host")
+    request = CorrectRequest(
+        id=note_id, version=1, mode=CorrectMode.AMEND, body="The staging host is marsh."
+    )
+    world.service.correct(agent(), request)
+    assert "valid_" not in path.read_text("utf-8")
+    request = CorrectRequest(
+        id=note_id, version=2, mode=CorrectMode.CHANGED, body="The staging host is fen."
+    )
+    world.service.correct(agent(), request)
+    assert "valid_from:" in path.read_text("utf-8")
+
+
+def test_a_file_that_says_since_when_it_holds_ends_the_text_before_it_then(world: World) -> None:
+    path = world.write("heron/host.md", f"---\nvalid_from: 2026-03-01\n---\n{HOST}\n")
+    (note_id,) = world.ids("staging host")
+    path.write_text("---\nvalid_from: 2026-04-01\n---\nThe staging host is fen.\n", "utf-8")
+    assert world.ids("staging host") == [note_id]
+    first, second = world.service.read(agent(), ReadRequest(id=note_id)).versions
+    assert first.valid_to.startswith("2026-04-01")
+    assert (second.valid_from[:10], second.valid_to) == ("2026-04-01", "")
+    (then,) = world.hits("staging host", as_of="2026-03-15")
+    assert "marsh" in then.text
+
+
+@pytest.mark.guarantee("A1")
+def test_an_arrival_that_is_withheld_says_why_in_its_event(world: World) -> None:
+    gone = world.save("Host", HOST)
+    world.forget(gone.id)
+    world.write("heron/again.md", f"{HOST}\n")
+    world.write("heron/fine.md", "The staging port is 4711.\n")
+    assert len(world.ids("staging")) == 1
+    made = world.service.audit_list(human(), AuditRequest(action="file_edit")).events
+    assert sorted((one.outcome, one.reason) for one in made) == [
+        ("done", ""),
+        ("refused", "withheld: rejected_claim"),
+    ]
+
+
+def test_the_place_of_a_note_whose_file_is_away_is_not_given_to_another(world: World) -> None:
+    note = world.save("Host", HOST)
+    kept = world.file(note.path).read_bytes()
+    world.file(note.path).unlink()
+    other = world.save("Host", "The office host is Marge.")
+    world.file(note.path).write_bytes(kept)
+    assert other.path != note.path
+    assert {hit.id for hit in world.hits("host")} == {note.id, other.id}
