@@ -63,7 +63,7 @@ EMBED_BATCH = 64
 TRIES = 3
 FLUSH_AT = 50
 GUARD_SECONDS = 5.0
-"""A write waits so long for a model that is being loaded."""
+"""A write, and the first look at a vault, wait so long for a model that is being loaded."""
 
 
 class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
@@ -167,6 +167,7 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         """Take in every changed file of the caller's vault, however long it takes; how many files."""
         self.ensure_ready()
         self._vaults.add(caller.vault)
+        self._let_the_model_read()
         return self._gateway.scan(caller.vault, seconds=None, progress=progress).files
 
     def embed_all(self, progress: Progress | None = None) -> int:
@@ -297,9 +298,10 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         first = vault not in self._vaults
         self._vaults.add(vault)
         seconds = SCAN_SECONDS
+        if first:
+            self._let_the_model_read()
         if first and self._background is None:
             seconds = FIRST_SCAN_SECONDS
-            self._let_the_model_read()
         try:
             report = self._gateway.scan(vault, seconds=seconds)
         except VaultOffline as error:

@@ -1,5 +1,6 @@
 """The guard against paraphrases of rejected claims, with the packaged model, through each door."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from memsvc.model.replies import Json
 from memsvc.model.requests import DecisionRequest
 from memsvc.model.vocabulary import Disposition, ProjectSlug, VaultName
 from memsvc.service.api import MemoryService
+from memsvc.service.gateway.files import scan
 from memsvc.settings import Settings
 from tests.service.test_import import bring, counts, file_of
 from tests.service.world import World, agent, human
@@ -267,3 +269,46 @@ def test_a_paraphrase_in_an_import_is_named_as_one_also_if_it_waited_elsewhere(
     (item,) = items(world)
     assert item["kind"] == "restatement"
     assert [hit.text for hit in world.hits("backup of the staging database")] == [NEIGHBOURS[0]]
+
+
+@pytest.mark.guarantee("C1")
+def test_a_paraphrase_among_many_files_that_come_at_once_waits_too(world: Meaning) -> None:
+    rejected(world)
+    for number in range(3 * scan.FEW):
+        world.write(f"heron/a{number:02}.md", f"The falcon number {number} nests in the tower.\n")
+    world.write("heron/again.md", f"{AGAIN}\n")
+    world.write("heron/near.md", f"{NEIGHBOURS[0]}\n")
+    world.service.scan_all(human())
+    assert [hit.path for hit in world.hits("backup of the staging database")] == ["heron/near.md"]
+    assert [str(one["kind"]) for one in items(world)] == ["restatement"]
+    assert len(world.ids("falcon nests", k=50)) == 3 * scan.FEW
+
+
+@pytest.mark.guarantee("C1")
+@pytest.mark.parametrize("door", ["recall", "scan"])
+def test_what_came_by_file_while_no_process_ran_is_read_by_the_model_first(
+    world: Meaning, model: LazyEmbedder, door: str
+) -> None:
+    rejected(world)
+    world.service.close()
+    world.write("heron/again.md", f"{AGAIN}\n")
+    world.write("heron/near.md", f"{NEIGHBOURS[0]}\n")
+    go = threading.Event()
+
+    def slow() -> Embedder:
+        assert go.wait(60)
+        embedder = model.ready()
+        assert embedder is not None
+        return embedder
+
+    Meaning.embedder_of = LazyEmbedder(slow)
+    world.service = world.open()
+    if door == "recall":
+        world.service.start_background()
+        threading.Timer(0.3, go.set).start()
+        assert len(world.ids("backup of the staging database")) == 1
+    else:
+        go.set()
+        assert world.service.scan_all(human()) >= 2
+    assert [str(one["kind"]) for one in items(world)] == ["restatement"]
+    assert [hit.path for hit in world.hits("backup of the staging database")] == ["heron/near.md"]

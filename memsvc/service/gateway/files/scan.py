@@ -35,7 +35,7 @@ from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.files.intake import Arrival, remove_note, take
 from memsvc.service.gateway.files.layout import project_of
 from memsvc.service.gateway.files.relink import relink
-from memsvc.service.gateway.guard.restated import Suspicion, likely
+from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import vectors_for
 from memsvc.service.gateway.operations import remembered, settle
 from memsvc.service.gateway.parts import Parts, vault_of
@@ -45,7 +45,9 @@ __all__ = ["Progress", "ScanReport", "Scanner"]
 
 BATCH = 100
 FEW = 8
-"""So many changed files get their vectors at once; more wait for the background."""
+"""So many changed files get their vectors at once; more wait for the background. Where the model has to
+compare them with what was rejected no more are taken in between two looks at the clock.
+"""
 RACY_NS = 50_000_000
 """A file whose time is this close to when it was read may change again without a trace."""
 CHEAP_SECONDS = 0.005
@@ -352,15 +354,25 @@ class Scanner:
         progress: Progress | None,
     ) -> list[str]:
         """Take in changed files in batches until the deadline; the paths left over."""
-        for start in range(0, len(changed), BATCH):
+        size = FEW if changed and self._compared() else BATCH
+        for start in range(0, len(changed), size):
             if deadline is not None and start and time.monotonic() > deadline:
                 return changed[start:]
-            batch = changed[start : start + BATCH]
+            batch = changed[start : start + size]
             with self._parts.locked(vault.name):
                 settle(self._parts, vault)
                 report.taken += self._take_batch(vault, root, batch, missing)
-            tell(progress, min(start + BATCH, len(changed)), len(changed), "reading notes")
+            tell(progress, min(start + size, len(changed)), len(changed), "reading notes")
         return []
+
+    def _compared(self) -> bool:
+        """Whether the model reads every new text because something was rejected that it could say
+        again; milliseconds a statement.
+        """
+        if not restated.compares(self._parts):
+            return False
+        with self._parts.database.read() as connection:
+            return tombstones.tombstones_exist(connection)
 
     def _take_batch(
         self, vault: VaultRecord, root: Path, paths: list[str], missing: dict[str, FileRecord]
@@ -399,7 +411,7 @@ class Scanner:
         arrivals: list[Arrival] = []
         touched: list[FileRecord] = []
         seen = self._seen.setdefault(vault.name, _Seen())
-        rules = VaultPolicy.of(vault.policy)
+        rules, compared = VaultPolicy.of(vault.policy), self._compared()
         for path in paths:
             state = states.get(path)
             try:
@@ -429,19 +441,22 @@ class Scanner:
             violation = checks.find_violation(
                 document.title, document.content, rules, size=len(document.body)
             )
-            again = self._restates(vault, path, document) if few else []
+            again = self._restates(vault, path, document) if compared else []
             arrivals.append(
                 Arrival(path, document, record, vectors, model, violation, tuple(again))
             )
         return arrivals, touched
 
-    def _restates(self, vault: VaultRecord, path: str, document: Document) -> list[Suspicion]:
+    def _restates(
+        self, vault: VaultRecord, path: str, document: Document
+    ) -> list[restated.Suspicion]:
         """What of a file was probably rejected before, in other words."""
         scope = Scope(vault.name, project_of(vault, path))
         with self._parts.database.read() as connection:
             if not tombstones.has_tombstones(connection, scope):
                 return []
-        return likely(self._parts, scope, checks.statements(document.title, document.body))
+        statements = checks.statements(document.title, document.body)
+        return restated.likely(self._parts, scope, statements)
 
     def _remove(
         self, vault: VaultRecord, missing: dict[str, FileRecord], report: ScanReport

@@ -26,7 +26,7 @@ from memsvc.service.gateway.indexing import document_of
 from memsvc.service.gateway.parts import Parts
 from memsvc.service.gateway.review.holding import Hold
 
-__all__ = ["Suspicion", "held", "likely", "remember", "remember_all"]
+__all__ = ["Suspicion", "compares", "held", "likely", "remember", "remember_all"]
 
 MODELS = ("all-MiniLM-L6-v2@",)
 """The models for which the two numbers below were fitted; with another one the guard is off."""
@@ -80,6 +80,11 @@ def held(suspicions: Sequence[Suspicion], hold: Hold | None) -> Hold | None:
     if hold is None:
         return Hold(ReviewKind.RESTATEMENT, (first.reason,), {**first.detail})
     return Hold(hold.kind, (*hold.reasons, first.reason), {**hold.detail, **first.detail})
+
+
+def compares(parts: Parts) -> bool:
+    """Whether there is a model, loaded, that texts can be compared with."""
+    return _fitted(parts) is not None
 
 
 def likely(parts: Parts, scope: Scope, statements: Sequence[Statement]) -> list[Suspicion]:
