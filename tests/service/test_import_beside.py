@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from memsvc.model.replies import Json
 from memsvc.model.requests import DecisionRequest, ReadRequest
 from memsvc.model.vocabulary import Disposition
 from memsvc.service.gateway.exchange import arriving
-from tests.service.test_import import bring, counts, export, file_of, told
+from tests.service.test_import import bring, counts, export, file_of, lines, told, write_lines
 from tests.service.world import World, agent, human
 
 FIRST = "The heron release is on 3 March."
@@ -89,3 +90,62 @@ def test_a_note_that_links_to_itself_and_to_a_later_one_leads_to_the_later_one_o
     with world.service._database.read() as connection:
         targets = connection.exec_driver_sql("SELECT target FROM index_link").scalars().all()
     assert list(targets) == [ids["heron/b.md"]]
+
+
+@pytest.mark.guarantee("C2", "A3")
+def test_what_a_record_names_as_its_source_is_judged_like_its_text(
+    world: World, tmp_path: Path
+) -> None:
+    gone = world.save("Date", FIRST)
+    world.forget(gone.id)
+    there = World(tmp_path / "there")
+    there.save("Hall", OTHER, source=("meeting",))
+    export(there, tmp_path / "there.json")
+    there.service.close()
+    head, note, tail = lines(tmp_path / "there.json")
+    secret = "ghp_" + "a8Kd03kfLq92mZx7Vb4Nc6Tr1Ys5Wp0QeRtZ"
+    for number, (source, code) in enumerate(((secret, "secret_found"), (FIRST, "rejected_claim"))):
+        bad: dict[str, Json] = {**note, "source": [source], "frontmatter": None}
+        reply = bring(world, write_lines(tmp_path / f"{number}.json", [head, bad, tail]))
+        assert [one["code"] for one in told(reply)] == [code]
+        folder = tmp_path / f"notes{number}"
+        file_of(folder, "a.md", f"---\nsource: {source}\n---\n{OTHER}\n")
+        assert [one["code"] for one in told(bring(world, folder))] == [code]
+    assert world.ids("heron hall") == []
+    assert counts(bring(world, tmp_path / "there.json")) == {"created": 1}
+    assert [hit.source for hit in world.hits("heron hall")] == [["meeting"]]
+
+
+def test_a_replaced_file_says_so_after_an_import_and_a_proposed_one_has_an_id_of_its_own(
+    world: World, tmp_path: Path
+) -> None:
+    there = World(tmp_path / "there")
+    old = there.save("Date", FIRST)
+    export(there, tmp_path / "before.json")
+    there.save("Moved", SECOND, supersedes=(old.id,))
+    export(there, tmp_path / "after.json")
+    there.service.close()
+    bring(world, tmp_path / "before.json")
+    (place,) = [hit.path for hit in world.hits("heron release")]
+    bring(world, tmp_path / "after.json")
+    text = world.file(place).read_text("utf-8")
+    assert "status: superseded\n" in text
+    assert "superseded_by: '[[moved]]'" in text.replace('"', "'")
+
+    head, *notes, tail = lines(tmp_path / "after.json")
+    moved = [
+        {**one, "body": "The heron release is on 31 March.\n"}
+        for one in notes
+        if one["id"] != old.id
+    ]
+    bring(world, write_lines(tmp_path / "other.json", [head, *moved, tail]), propose=True)
+    (item,) = world.service.reviews(human())
+    (file,) = [path for path in world.vault.rglob("*.md") if "31 March" in path.read_text("utf-8")]
+    assert f"id: {item['note_id']}\n" in file.read_text("utf-8")
+    assert item["note_id"] != moved[0]["id"]
+
+
+def test_a_name_with_capitals_stays_as_it_is(world: World, tmp_path: Path) -> None:
+    folder = file_of(tmp_path / "notes", "Release Date.md", f"{FIRST}\n").parent
+    assert counts(bring(world, folder)) == {"created": 1}
+    assert [hit.path for hit in world.hits("heron release")] == ["heron/Release Date.md"]

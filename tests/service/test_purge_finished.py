@@ -12,6 +12,7 @@ from memsvc.index import vectorstore
 from memsvc.index.values import PassageVector
 from memsvc.ledger import registry
 from memsvc.model.vocabulary import VaultName
+from memsvc.service.gateway import operations
 from memsvc.service.gateway.undo import erasing
 from tests.invariants.test_purge import MODEL, Modelled
 from tests.invariants.traces import holding
@@ -196,3 +197,18 @@ def test_a_vault_is_removed_only_when_its_purges_are_finished_whatever_else_is_o
     stuck.rmdir()
     world.service.vault_remove(human(), "personal")
     assert holding(world.root, b"xopluma") == []
+
+
+def test_nothing_is_scrubbed_where_no_purge_is_owed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scrubbed: list[int] = []
+    monkeypatch.setattr(operations, "scrub_again", lambda _, owed: scrubbed.append(len(owed)))
+    note = world.save("Lantern", NEIGHBOUR)
+    cut_off(world, note.id, "Lantern", "The marsh lantern is lit by nobody.")
+    assert world.ids("marsh lantern") == [note.id]
+    assert scrubbed == []
+    obstacle(world)
+    purge(world, "Gate")
+    assert world.ids("marsh lantern") == [note.id]
+    assert set(scrubbed) == {1}

@@ -13,6 +13,7 @@ from memsvc.errors import (
     SecretFound,
     Uneditable,
 )
+from memsvc.ledger import registry
 from memsvc.model.identity import Caller
 from memsvc.model.replies import RestoreReply
 from memsvc.model.requests import AuditRequest, DecisionRequest, ReadRequest, RestoreRequest
@@ -426,3 +427,27 @@ def test_a_restore_survives_a_kill_at_every_step_or_never_was(tmp_path: Path) ->
         return back
 
     steps(tmp_path, prepare, act, check)
+
+
+@pytest.mark.guarantee("C6")
+def test_a_restore_that_lifts_nothing_records_no_lift(world: World) -> None:
+    deleted, gone = world.save("Gate", "The gate opens at seven."), world.save("Port", OLD)
+    world.file(deleted.path).unlink()
+    assert world.ids("gate opens") == []
+    world.forget(gone.id)
+    for note, lifted in ((deleted, 0), (gone, 1)):
+        assert restore(world, note.id).lifted == lifted
+        found = world.service.audit_list(human(), AuditRequest(action="lift")).events
+        assert len(found) == lifted
+
+
+@pytest.mark.guarantee("C4")
+def test_a_restored_note_names_no_successor_that_is_gone(world: World) -> None:
+    note = world.save("Port", OLD)
+    after = world.save("Port now", NEW, supersedes=(note.id,))
+    world.forget(after.id)
+    restore(world, note.id)
+    with world.service._database.read() as connection:
+        found = registry.find_note(connection, note.id)
+    assert found is not None
+    assert (found.status, found.superseded_by) == ("active", "")

@@ -13,7 +13,7 @@ from memsvc.model.requests import (
     ReadRequest,
     RestoreRequest,
 )
-from memsvc.model.vocabulary import CorrectMode, Disposition, NoteId
+from memsvc.model.vocabulary import CorrectMode, Disposition, NoteId, VaultName
 from memsvc.notes import disk
 from memsvc.service.gateway import drafts
 from memsvc.service.gateway.operations import Staging
@@ -286,3 +286,63 @@ def test_the_place_of_a_note_whose_file_is_away_is_not_given_to_another(world: W
     world.file(note.path).write_bytes(kept)
     assert other.path != note.path
     assert {hit.id for hit in world.hits("host")} == {note.id, other.id}
+
+
+def test_tags_are_kept_without_their_signs_and_blanks(world: World) -> None:
+    note = world.save("Host", HOST, tags=("  #port ", "gate", "#", " "))
+    assert world.service.read(agent(), ReadRequest(id=note.id)).tags == ["port", "gate"]
+    assert "tags: [port, gate]\n" in world.file(note.path).read_text("utf-8")
+
+
+@pytest.mark.guarantee("W2")
+def test_a_persons_text_stays_a_persons_when_an_agent_replaces_it(world: World) -> None:
+    old = world.save("Host", HOST, by=human())
+    new = world.save("Moved", "The staging host is called fen.", supersedes=(old.id,))
+    views = [world.service.read(human(), ReadRequest(id=note)) for note in (old.id, new.id)]
+    assert [(one.status, one.trust) for one in views] == [
+        ("superseded", "human"),
+        ("active", "agent"),
+    ]
+
+
+def test_a_passage_that_is_all_of_a_note_forgets_the_note(world: World) -> None:
+    note = world.save("Host", f"\n{HOST}\n\n")
+    reply = world.forget(note.id, passage=f" {HOST} ")
+    assert reply.outcome == "retracted"
+    assert world.ids("staging host") == []
+    assert not world.file(note.path).exists()
+
+
+@pytest.mark.guarantee("W6")
+@pytest.mark.parametrize("verb", ["correct", "forget"])
+def test_a_file_that_a_person_removes_meanwhile_is_a_conflict_only_where_it_was_to_change(
+    world: World, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    note = world.save("Host", HOST)
+    kept = world.save("Gate", "The gate opens at seven each day.")
+    true = Staging.record
+
+    def record(staging: Staging, *given: object, **more: object) -> None:
+        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
+        world.file(note.path).unlink()
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Staging, "record", record)
+        if verb == "correct":
+            notice = world.correct(note, "The staging host is called fen.", "changed").notice
+        else:
+            notice = world.forget(note.id).notice
+    assert ("edited meanwhile" in notice) is (verb == "correct")
+    assert not world.file(note.path).exists()
+    assert world.ids("staging host gate opens") == [kept.id]
+
+
+def test_a_lock_that_somebody_holds_is_not_taken_by_who_only_tries(world: World) -> None:
+    parts = world.service._gateway._parts
+    name = VaultName("personal")
+    with parts.locked(name), parts.try_locked(name) as held:
+        assert not held
+    with parts.try_locked(name) as held:
+        assert held
+    with parts.try_locked(name) as held:
+        assert held

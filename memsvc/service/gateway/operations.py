@@ -10,6 +10,7 @@ Kinds: `write` new bytes, `trash` and `untrash` between the vault and its trash 
 file for good, and last `scrub`, which is no file's: see `memsvc.service.gateway.undo.erasing`.
 """
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -156,10 +157,9 @@ class Staging:
                 one.staged.publish(expect=one.before_hash or None)
             else:
                 _change_place(self.root, one)
-        except FileNotFoundError:
-            return one.staged is None  # a person removed it first: the trash has nothing to take
-        except disk.FileChanged:
-            return False
+        except (FileNotFoundError, disk.FileChanged):
+            # of what a person removed first the trash has nothing to take
+            return one.kind == "trash" and not os.path.lexists(self.root / one.path)
         return True
 
     def _finish(self, parts: Parts, done: list[Pending], conflicts: list[str]) -> None:

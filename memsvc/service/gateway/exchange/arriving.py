@@ -222,7 +222,7 @@ def content_for(
 def _shown(created: str) -> str:
     """A foreign date of origin as frontmatter shows it; nothing that is no date."""
     try:
-        return stamp_seconds(parse_instant(created)) if created else ""
+        return stamp_seconds(parse_instant(created))
     except (ValueError, OverflowError):
         return ""
 
