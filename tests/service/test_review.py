@@ -1026,3 +1026,21 @@ def test_a_proposal_whose_folder_was_deleted_is_turned_down_and_can_come_back(
     assert (note.status, note.trash_path) == ("rejected", "")
     reviewed.service.restore(human(), RestoreRequest(id=proposal.id))
     assert reviewed.ids("when is the heron release") == [proposal.id]
+
+
+def test_a_page_compares_with_what_its_text_replaces_only_within_the_scope(
+    reviewed: World,
+) -> None:
+    old = reviewed.save("Heron date", "The heron release is on 1 February.\n", by=human())
+    propose(reviewed, "Heron moved", supersedes=(old.id,))
+    item = only(reviewed)
+
+    def against() -> list[str]:
+        page = reviewed.service.review_show(human(), f" {item.lower()} ")
+        return [one["against"] for one in page["differences"]]  # type: ignore[union-attr,index,call-overload,misc] # a list of rows
+
+    assert old.id in against()
+    (reviewed.vault / "osprey").mkdir()
+    reviewed.file(old.path).rename(reviewed.vault / "osprey" / "date.md")
+    assert reviewed.ids("heron release", by=agent("osprey")) == [old.id]
+    assert against() == []

@@ -1,5 +1,6 @@
 """How a note's text changed: differences between versions, for a person, in scope, bounded."""
 
+import difflib
 import random
 import time
 from collections.abc import Iterator
@@ -229,3 +230,21 @@ def test_one_page_ends_and_ids_may_be_typed_by_hand(world: World) -> None:
     assert ([(one.version, one.against) for one in newest.changes], newest.next) == ([(2, 1)], 2)
     oldest = told(world, note_id, limit=1, before=2)
     assert [(one.version, one.against, one.removed) for one in oldest.changes] == [(1, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a b c d e f", "x b c d e f"),
+        ("a b c d e f", "a b c d e x"),
+        ("a b c d e f", "a b x d e f"),
+        ("a b c", "x a b c"),
+        ("a b c", ""),
+        ("", "a b c"),
+        ("a b c d e f g h i j k", "x b c d e f g h i j y"),
+    ],
+)
+def test_a_difference_has_three_lines_around_it_as_diff_writes_them(old: str, new: str) -> None:
+    before, after = old.split(), new.split()
+    expected = list(difflib.unified_diff(before, after, lineterm=""))[2:]
+    assert texts.difference("\n".join(before), "\n".join(after))[0] == expected

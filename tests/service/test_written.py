@@ -1,10 +1,19 @@
 """What a write leaves behind in the files and the ledger: dates, names, and the event of each version."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import text
 
 from memsvc.clock import UNKNOWN
-from memsvc.errors import InvalidInput, StorageFailed, Uneditable, VaultOffline
+from memsvc.errors import (
+    InvalidInput,
+    MemsvcError,
+    SecretFound,
+    StorageFailed,
+    Uneditable,
+    VaultOffline,
+)
 from memsvc.ledger import registry
 from memsvc.model.requests import (
     AuditRequest,
@@ -16,7 +25,10 @@ from memsvc.model.requests import (
 from memsvc.model.vocabulary import CorrectMode, Disposition, NoteId, VaultName
 from memsvc.notes import disk
 from memsvc.service.gateway import drafts
-from memsvc.service.gateway.operations import Staging
+from memsvc.service.gateway.indexing import vectors_for
+from memsvc.service.gateway.operations import Pending, Staging
+from memsvc.service.model_desk import vector_notice
+from tests.fakes import FakeEmbedder
 from tests.service.interrupted import cut_off
 from tests.service.world import World, agent, human
 
@@ -346,3 +358,109 @@ def test_a_lock_that_somebody_holds_is_not_taken_by_who_only_tries(world: World)
         assert held
     with parts.try_locked(name) as held:
         assert held
+
+
+def test_an_earlier_version_is_read_as_it_was_and_never_as_current(world: World) -> None:
+    note = world.save("Host", HOST)
+    world.correct(note, "The staging host is called marsh, in hall 1.", "amend")
+    first, second = (
+        world.service.read(agent(), ReadRequest(id=note.id, version=number)) for number in (1, 2)
+    )
+    assert (first.status, first.current) == ("active", False)
+    assert (second.status, second.current) == ("active", True)
+    world.save("Moved", "The staging host is called fen.", supersedes=(note.id,))
+    first, third = (
+        world.service.read(agent(), ReadRequest(id=note.id, version=number)) for number in (1, 3)
+    )
+    assert (first.status, first.current) == ("active", False)
+    assert (third.status, third.current) == ("superseded", False)
+
+
+@pytest.mark.guarantee("A1")
+def test_what_is_refused_names_its_note_however_the_id_was_typed(world: World) -> None:
+    note = world.save("Host", HOST)
+    request = CorrectRequest(
+        id=f" {note.id.lower()} ", version=7, mode=CorrectMode.CHANGED, body="The host is fen."
+    )
+    with pytest.raises(MemsvcError):
+        world.service.correct(agent(), request)
+    found = world.service.audit_list(human(), AuditRequest(action="correct")).events
+    assert [(one.outcome in ("refused", "failed"), one.note_id) for one in found] == [
+        (True, note.id)
+    ]
+
+
+def test_the_reason_for_a_new_key_holds_no_secret(world: World) -> None:
+    with pytest.raises(SecretFound):
+        world.service.rotate_key(human(), "AKIA" + "Z3MHALJ5RZQ6KP2D")
+    (event, *_) = world.service.audit_list(human()).events
+    assert event.outcome == "refused"
+    world.service.rotate_key(human(), "yearly")
+    (event, *_) = world.service.audit_list(human()).events
+    assert (event.outcome, event.reason) == ("done", "yearly")
+
+
+def test_a_vault_whose_notes_vanished_takes_no_save(world: World) -> None:
+    for number in range(3):
+        world.save(f"Note {number}", f"Statement number {number} is here.")
+    aside = world.root / "aside"
+    (world.vault / "heron").rename(aside)
+    with pytest.raises(VaultOffline):
+        world.ask("statement number")
+    with pytest.raises(VaultOffline):
+        world.save("Other", "Another statement is here.")
+    assert not (world.vault / "heron").exists()
+    aside.rename(world.vault / "heron")
+    assert len(world.ids("statement number")) == 3  # somebody looked: it is back
+    assert world.save("Other", "Another statement is here.").outcome == "created"
+
+
+def test_a_file_that_goes_right_after_it_was_written_is_deleted_like_any_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = Staging._publish_one
+
+    def publish(staging: Staging, one: Pending) -> bool:
+        done = true(staging, one)
+        (staging.root / one.path).unlink()
+        return done
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Staging, "_publish_one", publish)
+        note = world.save("Host", HOST)
+    assert note.outcome == "created"
+    kept = world.save("Gate", "The gate opens at seven each day.")
+    assert world.ids("staging host gate opens") == [kept.id]
+
+
+def test_an_empty_folder_names_projects_by_its_folders_and_one_with_notes_does_not(
+    world: World,
+) -> None:
+    for name, layout in (("empty", "folders"), ("full", "mapped")):
+        folder = world.root / name
+        folder.mkdir()
+        if name == "full":
+            (folder / "a.md").write_text("The gate opens at seven.\n", "utf-8")
+        world.service.vault_add(human(), name, str(folder), {})
+        (found,) = [one for one in world.service.vault_list() if one["name"] == name]
+        assert found["layout"] == layout
+
+
+def test_a_long_text_is_read_in_the_background_and_a_short_one_at_once(world: World) -> None:
+    parts = replace(world.service._gateway._parts, embedder=FakeEmbedder)
+    vectors, model = vectors_for(parts, "Host", HOST)
+    assert (len(vectors), model) == (1, "fake@1")
+    long = "\n\n".join(f"## Part {number}\n\n{HOST * 30}" for number in range(40))
+    assert vectors_for(parts, "Host", long) == ({}, "")
+
+
+def test_what_is_said_of_vectors_that_miss_and_of_those_of_another_model() -> None:
+    def told(missing: int, others: int) -> str:
+        return vector_notice(
+            {"without_vector": missing, "other_vectors": others, "passages": 9, "model_id": "m"}
+        )
+
+    assert told(0, 0) == ""
+    assert "model prune" in told(0, 5)
+    assert "model embed" in told(1, 5)
+    assert "model embed" in told(1_000_000, 0)
