@@ -51,6 +51,7 @@ def open_service(
         new_id=new_id or new_ulid,
         keys=RingFile(home.keys, needed_keys),
         embedder=model.ready,
+        reader=model.soon,
     )
     default = DEFAULT_VAULT if settings.vault in ("", DEFAULT_VAULT) else ""
     return MemoryService(

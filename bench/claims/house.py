@@ -44,6 +44,7 @@ class House:
             new_id=new_ulid,
             keys=RingFile(home.keys, self._needed),
             embedder=embedder.ready,
+            reader=embedder.soon,
         )
         self.tombstones = self._reject(rejected)
 

@@ -27,6 +27,10 @@ class LoadState(StrEnum):
     MISSING = "missing"
 
 
+SOON = 5.0
+"""Seconds that a write, or the look at files that changed, waits for a model on its way."""
+
+
 class LazyEmbedder:
     """An embedder that loads once, in the background or on demand; safe to share by threads.
 
@@ -140,6 +144,16 @@ class LazyEmbedder:
             self._run(self._load)
         self._done.wait()
         return self._embedder
+
+    def soon(self) -> Embedder | None:
+        """The embedder for who needs it now: a process that answers once loads it, and one that serves,
+        where it is on its way, waits for `SOON` seconds. None when it is missing or late.
+        """
+        if self.state is LoadState.IDLE:
+            self.load_now()
+        else:
+            self._done.wait(SOON)
+        return self.ready()
 
     def _begin(self) -> bool:
         with self._lock:

@@ -62,8 +62,6 @@ FIRST_SCAN_SECONDS = 5.0
 EMBED_BATCH = 64
 TRIES = 3
 FLUSH_AT = 50
-GUARD_SECONDS = 5.0
-"""A write, and the first look at a vault, wait so long for a model that is being loaded."""
 
 
 class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
@@ -167,7 +165,6 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         """Take in every changed file of the caller's vault, however long it takes; how many files."""
         self.ensure_ready()
         self._vaults.add(caller.vault)
-        self._let_the_model_read()
         return self._gateway.scan(caller.vault, seconds=None, progress=progress).files
 
     def embed_all(self, progress: Progress | None = None) -> int:
@@ -298,8 +295,6 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         first = vault not in self._vaults
         self._vaults.add(vault)
         seconds = SCAN_SECONDS
-        if first:
-            self._let_the_model_read()
         if first and self._background is None:
             seconds = FIRST_SCAN_SECONDS
         try:
@@ -324,19 +319,15 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         return notices
 
     def _let_the_model_read(self) -> None:
-        """Where something is rejected the model reads what comes in, for a paraphrase waits for a person.
-
-        A process that answers once loads it for that; a server's, on its way, is waited for a while.
+        """Where something is rejected the model reads what comes in, for a paraphrase waits for a person;
+        it is loaded here, before anybody holds the vault.
         """
         if self._embedder.ready() is not None:
             return
         with self._database.read() as connection:
             if not tombstones.tombstones_exist(connection):
                 return
-        if self._embedder.state == "idle":
-            self._embedder.load_now()
-        else:
-            self._embedder.wait(GUARD_SECONDS)
+        self._embedder.soon()
 
     def _embed_now(self) -> None:
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""

@@ -20,7 +20,7 @@ from memsvc.model.vocabulary import Disposition, ProjectSlug, VaultName
 from memsvc.service.api import MemoryService
 from memsvc.service.gateway.files import scan
 from memsvc.settings import Settings
-from tests.service.test_import import bring, counts, file_of
+from tests.service.test_import import bring, counts, export, file_of
 from tests.service.world import World, agent, human
 
 CLAIM = "The staging database is backed up every night by Marek at 03:30."
@@ -285,9 +285,9 @@ def test_a_paraphrase_among_many_files_that_come_at_once_waits_too(world: Meanin
 
 
 @pytest.mark.guarantee("C1")
-@pytest.mark.parametrize("door", ["recall", "scan"])
+@pytest.mark.parametrize("door", ["recall", "scan", "export", "import"])
 def test_what_came_by_file_while_no_process_ran_is_read_by_the_model_first(
-    world: Meaning, model: LazyEmbedder, door: str
+    world: Meaning, model: LazyEmbedder, tmp_path: Path, door: str
 ) -> None:
     rejected(world)
     world.service.close()
@@ -309,6 +309,14 @@ def test_what_came_by_file_while_no_process_ran_is_read_by_the_model_first(
         assert len(world.ids("backup of the staging database")) == 1
     else:
         go.set()
-        assert world.service.scan_all(human()) >= 2
+        if door == "scan":
+            assert world.service.scan_all(human()) >= 2
+        elif door == "export":
+            export(world, tmp_path / "out.json")
+            text = (tmp_path / "out.json").read_text("utf-8")
+            assert ("at 04:30" in text, "at 03:30" in text) == (True, False)
+        else:
+            folder = file_of(tmp_path / "notes", "tea.md", "The tea is served at four.\n").parent
+            assert counts(bring(world, folder)) == {"created": 1}
     assert [str(one["kind"]) for one in items(world)] == ["restatement"]
     assert [hit.path for hit in world.hits("backup of the staging database")] == ["heron/near.md"]

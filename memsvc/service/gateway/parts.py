@@ -30,7 +30,9 @@ LOCK_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The gateway's collaborators. `embedder` gives the model if it is loaded, and never waits."""
+    """The gateway's collaborators. `embedder` gives the model if it is loaded, and never waits;
+    `reader` loads it or waits for it a while.
+    """
 
     home: Home
     database: Database
@@ -38,6 +40,7 @@ class Parts:
     new_id: NewId
     keys: Callable[[], KeyRing]
     embedder: Callable[[], Embedder | None]
+    reader: Callable[[], Embedder | None]
     own_changes: OwnChanges = field(default_factory=OwnChanges)
 
     @contextmanager

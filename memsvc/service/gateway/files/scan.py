@@ -354,7 +354,7 @@ class Scanner:
         progress: Progress | None,
     ) -> list[str]:
         """Take in changed files in batches until the deadline; the paths left over."""
-        size = FEW if changed and self._compared() else BATCH
+        size = FEW if changed and restated.compares(self._parts) else BATCH
         for start in range(0, len(changed), size):
             if deadline is not None and start and time.monotonic() > deadline:
                 return changed[start:]
@@ -364,15 +364,6 @@ class Scanner:
                 report.taken += self._take_batch(vault, root, batch, missing)
             tell(progress, min(start + size, len(changed)), len(changed), "reading notes")
         return []
-
-    def _compared(self) -> bool:
-        """Whether the model reads every new text because something was rejected that it could say
-        again; milliseconds a statement.
-        """
-        if not restated.compares(self._parts):
-            return False
-        with self._parts.database.read() as connection:
-            return tombstones.tombstones_exist(connection)
 
     def _take_batch(
         self, vault: VaultRecord, root: Path, paths: list[str], missing: dict[str, FileRecord]
@@ -411,7 +402,7 @@ class Scanner:
         arrivals: list[Arrival] = []
         touched: list[FileRecord] = []
         seen = self._seen.setdefault(vault.name, _Seen())
-        rules, compared = VaultPolicy.of(vault.policy), self._compared()
+        rules, compared = VaultPolicy.of(vault.policy), restated.compares(self._parts)
         for path in paths:
             state = states.get(path)
             try:

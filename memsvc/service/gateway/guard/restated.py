@@ -83,7 +83,13 @@ def held(suspicions: Sequence[Suspicion], hold: Hold | None) -> Hold | None:
 
 
 def compares(parts: Parts) -> bool:
-    """Whether there is a model, loaded, that texts can be compared with."""
+    """Whether new texts are to be compared: anything was rejected, and there is a model for it, which
+    is loaded for that, or waited for a while.
+    """
+    with parts.database.read() as connection:
+        if not tombstones.tombstones_exist(connection):
+            return False
+    parts.reader()
     return _fitted(parts) is not None
 
 
