@@ -239,6 +239,8 @@ def test_a_process_that_has_not_loaded_the_model_loads_it_where_something_is_rej
 
     assert restart().state == "idle"
     assert world.save("Tea", "The tea is served at four o'clock.").outcome == "created"
+    world.write("heron/gate.md", "The gate opens at seven each day.\n")
+    assert world.service.scan_all(human()) == 2
     assert Meaning.embedder_of.state == "idle"  # nothing is rejected: nothing to be read
     rejected(world)
     restart()
