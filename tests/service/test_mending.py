@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from memsvc.ledger import registry
 from memsvc.model.requests import DecisionRequest
 from memsvc.model.vocabulary import Disposition, VaultName
+from memsvc.service.gateway.indexing import index_version
 from memsvc.service.gateway.mending import Answer, not_borne_out
 from tests.service.world import World, human
 
@@ -70,3 +72,21 @@ def test_the_ledger_bears_out_what_stands_and_nothing_that_was_taken_back(world:
     with world.service._database.read() as connection:
         assert not_borne_out(connection, answers[:3]) == []
         assert not_borne_out(connection, answers) == [gone.id, back.id, "01NOBODY"]
+
+
+@pytest.mark.guarantee("C1")
+def test_an_index_that_has_what_the_ledger_took_back_is_put_right_by_who_asks(world: World) -> None:
+    kept, gone = world.save("Host", HOST), world.save("Fen", "The staging host is called fen.")
+    with world.service._database.read() as connection:
+        note = registry.find_note(connection, gone.id)
+        version = registry.find_version(connection, gone.id, 1)
+    assert note is not None
+    assert version is not None
+    world.forget(gone.id, by=human())
+    with world.service._database.write() as connection:
+        index_version(connection, version, note)  # as an index from a copy has it
+    assert indexed(world, gone.id) == 1
+    reply = world.ask("staging host called")
+    assert [hit.id for hit in reply.hits] == [kept.id]
+    assert not any("changing just now" in one for one in reply.coverage.notices)
+    assert indexed(world, gone.id) == 0

@@ -105,3 +105,17 @@ def test_long_work_tells_how_far_it_is_and_when_it_is_done(world: World) -> None
         assert done == total, what
         assert steps == sorted(steps), what
     assert told["writing newer texts"][-1] == (3, 3)
+
+
+def test_what_was_replaced_before_a_backup_is_not_told_as_replaced_since(world: World) -> None:
+    old = world.save("Host", "The staging host is called marsh.")
+    later = world.save("Port", "The staging port is 4711.")
+    world.save("Host now", "The staging host is called fen.", supersedes=(old.id,))
+    backup(world)
+    path = world.file(old.path)
+    path.write_text(f"{path.read_text('utf-8')}\nIt hummed.\n", "utf-8")
+    world.save("Port now", "The staging port is 4712.", supersedes=(later.id,))
+    assert len(world.ids("staging")) == 2
+    report = restored(world, ledger=world.root / "newer")
+    assert [(one.id, one.why) for one in report.not_restored] == [(later.id, "superseded")]
+    assert len(world.ids("staging")) == 2

@@ -464,3 +464,26 @@ def test_what_is_said_of_vectors_that_miss_and_of_those_of_another_model() -> No
     assert "model prune" in told(0, 5)
     assert "model embed" in told(1, 5)
     assert "model embed" in told(1_000_000, 0)
+
+
+@pytest.mark.guarantee("R5")
+def test_a_returned_note_that_a_reviewer_rewrites_has_its_history_at_once(world: World) -> None:
+    note = world.save("Host", f"{HOST} It is in hall 1.")
+    second = world.correct(note, HOST, "amend")
+    kept = world.file(note.path).read_bytes()
+    world.forget(second.id)
+    world.file(note.path).write_bytes(kept)
+    assert world.ids("staging host hall", history=True) == []
+    (item,) = world.service.reviews(human())
+    request = DecisionRequest(
+        id=str(item["review_id"]),
+        disposition=Disposition.REPLACE,
+        body="The staging host is called fen.",
+    )
+    world.service.decide(human(), request)
+    before = [(hit.version, hit.text) for hit in world.hits("staging host hall", history=True)]
+    world.service.reindex(human())
+    again = [(hit.version, hit.text) for hit in world.hits("staging host hall", history=True)]
+    assert before == again
+    assert "The staging host is called fen." in [text for _, text in before]
+    assert len(before) > 1
