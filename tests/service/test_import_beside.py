@@ -149,3 +149,28 @@ def test_a_name_with_capitals_stays_as_it_is(world: World, tmp_path: Path) -> No
     folder = file_of(tmp_path / "notes", "Release Date.md", f"{FIRST}\n").parent
     assert counts(bring(world, folder)) == {"created": 1}
     assert [hit.path for hit in world.hits("heron release")] == ["heron/Release Date.md"]
+
+
+def test_what_a_person_wrote_just_now_is_here_already_for_an_import(
+    world: World, tmp_path: Path
+) -> None:
+    assert world.ids("heron release") == []
+    world.write("heron/Date.md", f"# Date\n\n{FIRST}\n")
+    folder = file_of(tmp_path / "notes", "Date.md", f"# Date\n\n{FIRST}\n").parent
+    file_of(folder, "hall.md", f"{OTHER}\n")
+    assert counts(bring(world, folder)) == {"created": 1, "unchanged": 1}
+    assert len(world.ids("heron release")) == 1
+
+
+def test_an_export_names_no_successor_that_it_does_not_hold(world: World, tmp_path: Path) -> None:
+    old = world.save("Date", FIRST)
+    new = world.save("Moved", SECOND, supersedes=(old.id,))
+
+    def successors(name: str) -> dict[str, object]:
+        export(world, tmp_path / name)
+        rows = [one for one in lines(tmp_path / name) if "id" in one]
+        return {str(one["id"]): one["superseded_by"] for one in rows}
+
+    assert successors("both.json") == {old.id: new.id, new.id: ""}
+    world.forget(new.id)
+    assert successors("one.json") == {old.id: ""}

@@ -119,3 +119,18 @@ def test_what_was_replaced_before_a_backup_is_not_told_as_replaced_since(world: 
     report = restored(world, ledger=world.root / "newer")
     assert [(one.id, one.why) for one in report.not_restored] == [(later.id, "superseded")]
     assert len(world.ids("staging")) == 2
+
+
+def test_a_text_that_the_ledger_has_not_byte_for_byte_is_told_when_it_is_written(
+    world: World,
+) -> None:
+    world.save("Host", "The staging host is called marsh.")
+    backup(world)
+    world.write("heron/odd.md", b"The odd port is 13, caf\xe9.\n")
+    world.write("heron/fine.md", b"The fine port is 14.\n")
+    assert len(world.ids("port")) == 2
+    report = restored(world, ledger=world.root / "newer")
+    told = [one for one in report.notices if "vault personal" in one]
+    assert any("1 notes written from the ledger" in one for one in told)
+    assert any("1 notes are not in the ledger byte for byte" in one for one in told)
+    assert len(world.ids("port")) == 2
