@@ -322,3 +322,34 @@ def test_what_came_by_file_while_no_process_ran_is_read_by_the_model_first(
             assert counts(bring(world, folder)) == {"created": 1}
     assert [str(one["kind"]) for one in items(world)] == ["restatement"]
     assert [hit.path for hit in world.hits("backup of the staging database")] == ["heron/near.md"]
+
+
+@pytest.mark.guarantee("C1", "S2")
+def test_a_file_is_compared_with_what_its_notes_own_project_rejected(
+    world: Meaning, tmp_path: Path
+) -> None:
+    """In a mapped vault a note may be of a project that no folder has."""
+    folder = tmp_path / "team"
+    folder.mkdir()
+    (folder / "old.md").write_text("An old note of everybody.\n", "utf-8")
+    world.service.vault_add(human(), "team", str(folder), {})
+    heron, osprey = agent(vault="team"), agent("osprey", vault="team")
+    for caller in (heron, osprey):
+        note = world.save(
+            "Backups", f"- {CLAIM}\n- It is line two of {caller.project}.\n", by=caller
+        )
+        if caller is heron:
+            world.forget(note.id, by=caller)
+    saved = {
+        str(caller.project): world.save("Staging", "The staging database is small.", by=caller)
+        for caller in (heron, osprey)
+    }
+    for reply in saved.values():
+        place = folder / reply.path
+        text = place.read_text("utf-8").replace("The staging database is small.", AGAIN)
+        place.write_text(text, "utf-8")
+    asked = "backup of the staging database every night"
+    assert saved["heron"].id not in world.ids(asked, by=heron)
+    assert saved["osprey"].id in world.ids(asked, by=osprey)
+    found = world.service.reviews(human(vault="team"))
+    assert [(one["kind"], one["note_id"]) for one in found] == [("restatement", saved["heron"].id)]

@@ -33,7 +33,7 @@ from memsvc.scope.vault_policy import VaultPolicy
 from memsvc.service.gateway import checks
 from memsvc.service.gateway.drafts import sha
 from memsvc.service.gateway.files.intake import Arrival, remove_note, take
-from memsvc.service.gateway.files.layout import project_of
+from memsvc.service.gateway.files.layout import project_after_move, project_of
 from memsvc.service.gateway.files.relink import relink
 from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import vectors_for
@@ -432,18 +432,25 @@ class Scanner:
             violation = checks.find_violation(
                 document.title, document.content, rules, size=len(document.body)
             )
-            again = self._restates(vault, path, document) if compared else []
+            again = self._restates(vault, path, document, note_id) if compared else []
             arrivals.append(
                 Arrival(path, document, record, vectors, model, violation, tuple(again))
             )
         return arrivals, touched
 
     def _restates(
-        self, vault: VaultRecord, path: str, document: Document
+        self, vault: VaultRecord, path: str, document: Document, note_id: NoteId
     ) -> list[restated.Suspicion]:
-        """What of a file was probably rejected before, in other words."""
-        scope = Scope(vault.name, project_of(vault, path))
+        """What of a file was probably rejected before, in other words, where its note is: that may be
+        a project that no folder has. `note_id` is the note that was at the path, if any was.
+        """
+        known = note_id or document.declared_id
         with self._parts.database.read() as connection:
+            note = registry.find_note(connection, known) if known else None
+            project = project_of(vault, path)
+            if note is not None and note.vault == vault.name:
+                project = project_after_move(vault, note, path)
+            scope = Scope(vault.name, project)
             if not tombstones.has_tombstones(connection, scope):
                 return []
         statements = checks.statements(document.title, document.body)
