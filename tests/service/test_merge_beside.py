@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from memsvc.errors import StorageFailed, VaultOffline
+from memsvc.notes import disk
 from memsvc.ops.backup.making import BackupRequest, back_up
+from memsvc.service.gateway.backup import merging
 from memsvc.service.gateway.operations import Staging
 from tests.invariants.test_backup import backup, merged, restored
 from tests.service.world import World, human
@@ -134,3 +136,47 @@ def test_a_text_that_the_ledger_has_not_byte_for_byte_is_told_when_it_is_written
     assert any("1 notes written from the ledger" in one for one in told)
     assert any("1 notes are not in the ledger byte for byte" in one for one in told)
     assert len(world.ids("port")) == 2
+
+
+def test_a_note_that_comes_back_by_hand_meanwhile_is_left_alone(
+    emptied: tuple[World, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, ids = emptied
+    taken, *_ = ids
+    true = merging.Merging._still_lost
+
+    def still_lost(run: merging.Merging, one: merging.Lost, *given: object) -> bytes | None:
+        if one.note.path == taken:
+            world.write(taken, "Somebody wrote this just now.\n")
+        return true(run, one, *given)  # type: ignore[arg-type] # passed on
+
+    monkeypatch.setattr(merging.Merging, "_still_lost", still_lost)
+    report = merged(world)
+    assert report.files == MANY - 1
+    assert world.file(taken).read_text("utf-8") == "Somebody wrote this just now.\n"
+    assert beside(world) == []
+
+
+def test_an_attachment_that_somebody_makes_meanwhile_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        world.write(f"heron/{name}.png", b"picture")
+    world.save("Host", "The staging host is called marsh.")
+    backup(world)
+    for name in ("one", "two"):
+        world.file(f"heron/{name}.png").unlink()
+    true = disk.stage
+
+    def stage(target: Path, data: bytes) -> disk.Staged:
+        staged = true(target, data)
+        if target.name == "one.png":
+            target.write_bytes(b"mine")
+        return staged
+
+    monkeypatch.setattr(disk, "stage", stage)
+    report = merged(world)
+    assert report.attachments == 1
+    assert world.file("heron/one.png").read_bytes() == b"mine"
+    assert world.file("heron/two.png").read_bytes() == b"picture"
+    assert [path.name for path in world.file("heron").iterdir() if path.name.startswith(".")] == []

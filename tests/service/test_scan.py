@@ -141,3 +141,13 @@ def test_a_loss_of_few_notes_is_believed(world: World, there: int, lost: int) ->
     for path in notes[:lost]:
         path.unlink()
     assert len(world.ids("falcon nests", k=20)) == there - lost
+
+
+def test_only_what_was_written_just_now_is_looked_at_once_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "RACY_NS", 3_600_000_000_000)
+    world.write("heron/new.md", "The staging host is marsh.\n")
+    os.utime(world.write("heron/old.md", "The staging port is 4711.\n"), (AGED, AGED))
+    assert len(world.ids("staging")) == 2
+    assert world.service._gateway.scanner._seen[PERSONAL].recheck == {"heron/new.md"}

@@ -326,6 +326,24 @@ def test_a_passage_that_is_all_of_a_note_forgets_the_note(world: World) -> None:
 
 
 @pytest.mark.guarantee("W6")
+def test_a_file_that_a_person_edits_while_its_note_is_forgotten_is_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = world.save("Host", HOST)
+    true = Staging.record
+
+    def record(staging: Staging, *given: object, **more: object) -> None:
+        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
+        world.file(note.path).write_text("My own text.\n", "utf-8")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Staging, "record", record)
+        assert "edited meanwhile" in world.forget(note.id).notice
+    assert world.file(note.path).read_text("utf-8") == "My own text.\n"
+    assert "conflict" in [one["kind"] for one in world.service.reviews(human())]
+
+
+@pytest.mark.guarantee("W6")
 @pytest.mark.parametrize("verb", ["correct", "forget"])
 def test_a_file_that_a_person_removes_meanwhile_is_a_conflict_only_where_it_was_to_change(
     world: World, monkeypatch: pytest.MonkeyPatch, verb: str
