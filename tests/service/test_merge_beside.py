@@ -180,3 +180,22 @@ def test_an_attachment_that_somebody_makes_meanwhile_stays(
     assert world.file("heron/one.png").read_bytes() == b"mine"
     assert world.file("heron/two.png").read_bytes() == b"picture"
     assert [path.name for path in world.file("heron").iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.guarantee("C6")
+def test_a_note_that_counts_as_deleted_by_now_does_not_come_back_as_a_lost_file(
+    emptied: tuple[World, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, _ = emptied
+    true = merging.Merging.put_back
+
+    def put_back(run: merging.Merging, *given: object, **more: object) -> object:
+        world.service.vault_accept(human(), "personal")  # a person takes the loss meanwhile
+        return true(run, *given, **more)  # type: ignore[arg-type] # passed on
+
+    monkeypatch.setattr(merging.Merging, "put_back", put_back)
+    report = merged(world)
+    assert (report.files, len(report.not_restored)) == (0, MANY)
+    assert world.ids("number") == []
+    monkeypatch.undo()
+    assert merged(world).notes == MANY

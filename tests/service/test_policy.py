@@ -176,8 +176,11 @@ def test_private_parts_are_left_out_of_what_is_saved(world: World) -> None:
     world.correct(reply, "The host is fen. <PRIVATE>Code mooncode</PRIVATE> It hums.", "amend")
     (hit,) = world.hits("host fen hums", detail="full")
     assert "mooncode" not in hit.text
-    for body in ("All <private>of it is never closed.", "<private>only this</private>"):
-        with pytest.raises(InvalidInput):
+    for body, told in (
+        ("All <private>of it is never closed.", "never closes"),
+        ("<private>only this</private>", "private"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
             world.save("Host two", body)
     with world.service._database.read() as connection:
         dump = "\n".join(connection.connection.iterdump())

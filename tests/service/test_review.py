@@ -1044,3 +1044,16 @@ def test_a_page_compares_with_what_its_text_replaces_only_within_the_scope(
     reviewed.file(old.path).rename(reviewed.vault / "osprey" / "date.md")
     assert reviewed.ids("heron release", by=agent("osprey")) == [old.id]
     assert against() == []
+
+
+def test_a_page_names_the_nearest_note_and_compares_with_it(reviewed: World) -> None:
+    near = reviewed.save("Heron day", "The heron release moves to 11 March.\n", by=human())
+    propose(reviewed)
+    page: Any = reviewed.service.review_show(human(), only(reviewed))
+    assert page["nearest"]["id"] == near.id
+    assert [one["against"] for one in page["differences"]] == [near.id]
+    decide(reviewed, only(reviewed), "keep-old")
+    reviewed.forget(near.id)
+    propose(reviewed, "Tea", "The tea is served at four each day.\n")
+    page = reviewed.service.review_show(human(), only(reviewed))
+    assert (page["nearest"], page["differences"]) == (None, [])
