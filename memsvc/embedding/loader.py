@@ -152,7 +152,7 @@ class LazyEmbedder:
         if self.state is LoadState.IDLE:
             self.load_now()
         else:
-            self._done.wait(SOON)
+            self.wait(SOON)
         return self.ready()
 
     def _begin(self) -> bool:

@@ -15,7 +15,7 @@ from memsvc.embedding.loader import LazyEmbedder
 from memsvc.errors import InvalidInput, MemsvcError, ModelUnavailable, NotFound, VaultOffline
 from memsvc.index import reader as index
 from memsvc.index import schema
-from memsvc.ledger import migrate, registry, tombstones
+from memsvc.ledger import migrate, registry
 from memsvc.ledger.records import FileRecord
 from memsvc.model.identity import Caller
 from memsvc.model.progress import Progress
@@ -322,12 +322,8 @@ class MemoryService(Stewardship, ModelDesk, ExchangeDesk, KeepingDesk):
         """Where something is rejected the model reads what comes in, for a paraphrase waits for a person;
         it is loaded here, before anybody holds the vault.
         """
-        if self._embedder.ready() is not None:
-            return
-        with self._database.read() as connection:
-            if not tombstones.tombstones_exist(connection):
-                return
-        self._embedder.soon()
+        if self._embedder.ready() is None:
+            self._gateway.get_model()
 
     def _embed_now(self) -> None:
         """A process that answers once and ends gives vectors to what it just took in, if it is little."""

@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, StaleVersion, Uneditable
-from memsvc.index import writer as index
 from memsvc.ledger import tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VersionRecord
@@ -26,6 +25,7 @@ from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
+    end_text,
     index_earlier,
     index_version,
     is_editable,
@@ -439,8 +439,7 @@ def _withheld(before: NoteRecord, version: VersionRecord) -> str:
 def _commit_version(connection: Connection, ready: Rewrite, version: VersionRecord) -> None:
     before, end = ready.now_is.note, ready.change.end
     note_id, old = before.note_id, ready.now_is.version
-    ledger.end_version(connection, note_id, old.version, **end)
-    index.update_state(connection, note_id, old.version, latest=False, **end)
+    end_text(connection, old, **end)
     note = replace(
         before,
         version=version.version,

@@ -179,6 +179,10 @@ class Gateway:
         """What people changed in the folder, taken in."""
         return self.scanner.scan(vault, seconds=seconds, force=force, progress=progress)
 
+    def get_model(self) -> None:
+        """Where anything was rejected the model that compares new texts, loaded or waited for."""
+        restated.compares(self._parts)
+
     def reconsider(self, vault: VaultName) -> None:
         """A vault that went offline is online again if its notes are there."""
         self.scanner.reconsider(vault)

@@ -28,6 +28,7 @@ __all__ = [
     "HIDDEN_ENDS",
     "Vectors",
     "document_of",
+    "end_text",
     "entry_of",
     "fold",
     "index_again",
@@ -87,6 +88,21 @@ def index_earlier(connection: Connection, before: NoteRecord, after: NoteRecord)
         for version in shown_versions(after, versions):
             if version.version < after.version:
                 index_version(connection, version, after)
+
+
+def end_text(connection: Connection, version: VersionRecord, **ended: str) -> None:
+    """A version is its note's latest no more, `ended` says how: in the ledger, and in the index, where
+    its status is its own from now on, not its note's.
+    """
+    ledger.end_version(connection, version.note_id, version.version, **ended)
+    index.update_state(
+        connection,
+        version.note_id,
+        version.version,
+        latest=False,
+        status=version.status,
+        **ended,
+    )
 
 
 def is_editable(version: VersionRecord, document: Document) -> bool:

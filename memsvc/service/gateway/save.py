@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 
 from memsvc.clock import UNKNOWN, stamp, stamp_seconds
 from memsvc.errors import InvalidInput, NotFound, Uneditable
-from memsvc.index import writer as index
 from memsvc.ledger import registry
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, VaultRecord, VersionRecord
@@ -29,6 +28,7 @@ from memsvc.service.gateway.guard import restated
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
+    end_text,
     index_version,
     is_editable,
     vectors_for,
@@ -459,9 +459,8 @@ def commit_superseded(
         version=change.new.version,
         updated_at=stamp(now),
     )
-    ended = {"recorded_to": change.new.recorded_from, "end_mode": "superseded"}
-    ledger.end_version(connection, note.note_id, change.old.version, **ended)
-    index.update_state(connection, note.note_id, change.old.version, latest=False, **ended)
+    recorded_to = change.new.recorded_from
+    end_text(connection, change.old, recorded_to=recorded_to, end_mode="superseded")
     ledger.update_note(
         connection,
         note.note_id,

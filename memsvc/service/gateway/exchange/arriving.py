@@ -230,7 +230,7 @@ def _shown(created: str) -> str:
 def born(record: ImportRecord, now: datetime) -> str:
     """Since when the note exists, as a stamp: what its source says, if that is not still to come."""
     try:
-        found = stamp(parse_instant(record.created)) if record.created else ""
+        found = stamp(parse_instant(record.created))
     except (ValueError, OverflowError):
         found = ""
     return min(found or stamp(now), stamp(now))

@@ -31,6 +31,7 @@ from memsvc.service.gateway.indexing import (
     HIDDEN_ENDS,
     Vectors,
     document_of,
+    end_text,
     index_again,
     index_earlier,
     index_version,
@@ -300,10 +301,7 @@ def _edit(
     )
     if previous is not None and not previous.recorded_to:
         ended = _end_of(previous, arrival.document, note, changed, now)
-        ledger.end_version(connection, note.note_id, note.version, **ended)
-        index.update_state(
-            connection, note.note_id, note.version, latest=False, status=previous.status, **ended
-        )
+        end_text(connection, previous, **ended)
     if barred:
         _leave_behind(connection, note)
     if changed.status is not Status.SUPERSEDED:

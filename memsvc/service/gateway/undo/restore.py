@@ -7,7 +7,6 @@ from sqlalchemy import Connection
 
 from memsvc.clock import stamp, stamp_seconds
 from memsvc.errors import InvalidInput, Uneditable
-from memsvc.index import writer as index
 from memsvc.ledger import registry, review_items, tombstones
 from memsvc.ledger import writer as ledger
 from memsvc.ledger.records import NoteRecord, TombstoneRecord, VersionRecord
@@ -29,6 +28,7 @@ from memsvc.service.gateway.files.scan import Scanner
 from memsvc.service.gateway.indexing import (
     Vectors,
     document_of,
+    end_text,
     index_earlier,
     index_version,
     is_editable,
@@ -383,11 +383,7 @@ def _commit(
         checks.find_rejected(connection, parts.keys(), note.scope, back.statements)
     )
     if not old.recorded_to:
-        ended = {"recorded_to": stamp(now), "end_mode": "edit"}
-        ledger.end_version(connection, note.note_id, old.version, **ended)
-        index.update_state(
-            connection, note.note_id, old.version, latest=False, status=old.status, **ended
-        )
+        end_text(connection, old, recorded_to=stamp(now), end_mode="edit")
     after = back.note
     ledger.update_note(
         connection,
