@@ -1,4 +1,9 @@
-"""A correction that is committed and whose process dies before it writes the file."""
+"""What happens between the record of a change and its files: a process dies, or a person acts."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from memsvc.model.requests import CorrectRequest
 from memsvc.model.vocabulary import CorrectMode
@@ -7,7 +12,21 @@ from memsvc.service.gateway.operations import Staging
 from memsvc.service.gateway.standing import current
 from tests.service.world import World, agent
 
-__all__ = ["cut_off"]
+__all__ = ["cut_off", "once_recorded"]
+
+
+@contextmanager
+def once_recorded(act: Callable[[], object]) -> Iterator[None]:
+    """Every change that is recorded in here is followed by `act`, before its files are written."""
+    true = Staging.record
+
+    def record(staging: Staging, *given: object, **more: object) -> None:
+        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
+        act()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Staging, "record", record)
+        yield
 
 
 def cut_off(world: World, note_id: str, title: str, body: str) -> None:

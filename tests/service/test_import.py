@@ -45,6 +45,19 @@ def export(
     )
 
 
+def replaced_elsewhere(folder: Path, first: str, second: str) -> tuple[str, str]:
+    """Another home's note and, once it is exported to `before.json`, the one that replaces it there,
+    both exported to `after.json`; their ids.
+    """
+    there = World(folder / "there")
+    old = there.save("Date", first)
+    export(there, folder / "before.json")
+    new = there.save("Moved", second, supersedes=(old.id,))
+    export(there, folder / "after.json")
+    there.service.close()
+    return old.id, new.id
+
+
 def bring(
     world: World, source: Path, *, by: Caller | None = None, **more: object
 ) -> dict[str, Json]:

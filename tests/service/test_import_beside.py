@@ -8,7 +8,16 @@ from memsvc.model.replies import Json
 from memsvc.model.requests import DecisionRequest, ReadRequest
 from memsvc.model.vocabulary import Disposition
 from memsvc.service.gateway.exchange import arriving
-from tests.service.test_import import bring, counts, export, file_of, lines, told, write_lines
+from tests.service.test_import import (
+    bring,
+    counts,
+    export,
+    file_of,
+    lines,
+    replaced_elsewhere,
+    told,
+    write_lines,
+)
 from tests.service.world import World, agent, human
 
 FIRST = "The heron release is on 3 March."
@@ -57,25 +66,20 @@ def test_names_that_differ_only_in_case_become_two_files_anywhere(
 def test_a_replacement_that_waits_replaces_once_it_is_approved(
     world: World, tmp_path: Path
 ) -> None:
-    there = World(tmp_path / "there")
-    old = there.save("Date", FIRST)
-    export(there, tmp_path / "before.json")
-    new = there.save("Moved", SECOND, supersedes=(old.id,))
-    export(there, tmp_path / "after.json")
-    there.service.close()
+    old, new = replaced_elsewhere(tmp_path, FIRST, SECOND)
     assert counts(bring(world, tmp_path / "before.json")) == {"created": 1}
     world.service.vault_policy(human(), "personal", ["review=agents"])
     for dry_run in (True, False):
         reply = bring(world, tmp_path / "after.json", by=agent(), dry_run=dry_run)
         assert counts(reply)["proposed"] == 1
         assert {one["code"] for one in told(reply) if one["outcome"] == "proposed"} == {""}
-    assert world.ids("heron release") == [old.id]
+    assert world.ids("heron release") == [old]
     (item,) = world.service.reviews(human())
     request = DecisionRequest(id=str(item["review_id"]), disposition=Disposition.KEEP_NEW)
     world.service.decide(human(), request)
-    assert world.ids("heron release") == [new.id]
-    view = world.service.read(human(), ReadRequest(id=old.id))
-    assert (view.status, view.superseded_by) == ("superseded", new.id)
+    assert world.ids("heron release") == [new]
+    view = world.service.read(human(), ReadRequest(id=old))
+    assert (view.status, view.superseded_by) == ("superseded", new)
 
 
 def test_a_note_that_links_to_itself_and_to_a_later_one_leads_to_the_later_one_only(
@@ -119,12 +123,7 @@ def test_what_a_record_names_as_its_source_is_judged_like_its_text(
 def test_a_replaced_file_says_so_after_an_import_and_a_proposed_one_has_an_id_of_its_own(
     world: World, tmp_path: Path
 ) -> None:
-    there = World(tmp_path / "there")
-    old = there.save("Date", FIRST)
-    export(there, tmp_path / "before.json")
-    there.save("Moved", SECOND, supersedes=(old.id,))
-    export(there, tmp_path / "after.json")
-    there.service.close()
+    old, _ = replaced_elsewhere(tmp_path, FIRST, SECOND)
     bring(world, tmp_path / "before.json")
     (place,) = [hit.path for hit in world.hits("heron release")]
     bring(world, tmp_path / "after.json")
@@ -134,9 +133,7 @@ def test_a_replaced_file_says_so_after_an_import_and_a_proposed_one_has_an_id_of
 
     head, *notes, tail = lines(tmp_path / "after.json")
     moved = [
-        {**one, "body": "The heron release is on 31 March.\n"}
-        for one in notes
-        if one["id"] != old.id
+        {**one, "body": "The heron release is on 31 March.\n"} for one in notes if one["id"] != old
     ]
     bring(world, write_lines(tmp_path / "other.json", [head, *moved, tail]), propose=True)
     (item,) = world.service.reviews(human())

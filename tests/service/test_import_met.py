@@ -9,7 +9,16 @@ from memsvc.errors import MemsvcError
 from memsvc.model.replies import Json
 from memsvc.model.requests import AuditRequest, CorrectRequest, DecisionRequest, ReadRequest
 from memsvc.model.vocabulary import CorrectMode, Disposition
-from tests.service.test_import import bring, counts, export, file_of, lines, told, write_lines
+from tests.service.test_import import (
+    bring,
+    counts,
+    export,
+    file_of,
+    lines,
+    replaced_elsewhere,
+    told,
+    write_lines,
+)
 from tests.service.world import World, agent, human
 
 FIRST = "The heron release is on 3 March."
@@ -238,21 +247,17 @@ def test_half_a_character_costs_its_record(
 def test_a_note_that_comes_before_its_successor_leads_to_it_later(
     world: World, tmp_path: Path
 ) -> None:
-    there = World(tmp_path / "there")
-    old = there.save("Date", FIRST)
-    new = there.save("Moved", SECOND, supersedes=(old.id,))
-    export(there, tmp_path / "both.json")
-    there.service.close()
-    head, *notes, tail = lines(tmp_path / "both.json")
-    alone = [one for one in notes if one["id"] == old.id]
+    old, new = replaced_elsewhere(tmp_path, FIRST, SECOND)
+    head, *notes, tail = lines(tmp_path / "after.json")
+    alone = [one for one in notes if one["id"] == old]
     assert counts(bring(world, write_lines(tmp_path / "a.json", [head, *alone, tail]))) == {
         "created": 1
     }
     assert world.ids("heron release on 3 March") == []
-    assert counts(bring(world, tmp_path / "both.json")) == {"created": 1, "unchanged": 1}
+    assert counts(bring(world, tmp_path / "after.json")) == {"created": 1, "unchanged": 1}
     for _ in range(2):
         (hit,) = world.hits("heron release on 3 March")
-        assert (hit.id, hit.replaces) == (new.id, [old.id])
+        assert (hit.id, hit.replaces) == (new, [old])
         world.service.reindex(human())
 
 
@@ -305,18 +310,13 @@ def test_the_dates_of_a_record_stand_in_its_file(
 def test_what_was_replaced_here_by_another_is_not_replaced_again(
     world: World, tmp_path: Path
 ) -> None:
-    there = World(tmp_path / "there")
-    old = there.save("Date", FIRST)
-    export(there, tmp_path / "before.json")
-    there.save("Moved", SECOND, supersedes=(old.id,))
-    export(there, tmp_path / "after.json")
-    there.service.close()
+    old, _ = replaced_elsewhere(tmp_path, FIRST, SECOND)
     bring(world, tmp_path / "before.json")
-    mine = world.save("Mine", "The heron release is on 7 April.", supersedes=(old.id,))
-    before = world.service.read(human(), ReadRequest(id=old.id))
+    mine = world.save("Mine", "The heron release is on 7 April.", supersedes=(old,))
+    before = world.service.read(human(), ReadRequest(id=old))
     reply = bring(world, tmp_path / "after.json")
     assert counts(reply)["created"] == 1
-    after = world.service.read(human(), ReadRequest(id=old.id))
+    after = world.service.read(human(), ReadRequest(id=old))
     assert (after.superseded_by, after.version) == (mine.id, before.version)
     assert not any("was not replaced" in one for one in reasons(reply))
 

@@ -11,6 +11,7 @@ from memsvc.ops.backup.making import BackupRequest, back_up
 from memsvc.service.gateway.backup import merging
 from memsvc.service.gateway.operations import Staging
 from tests.invariants.test_backup import backup, merged, restored
+from tests.service.interrupted import once_recorded
 from tests.service.world import World, human
 
 MANY = 12
@@ -27,31 +28,19 @@ def emptied(world: World) -> tuple[World, dict[str, str]]:
     return world, {one.path: one.id for one in saved}
 
 
-def beside(world: World) -> list[str]:
-    """What lies in the vault and is no note."""
-    there = world.vault.rglob("*")
-    return [path.name for path in there if path.suffix != ".md" and path.is_file()]
-
-
 @pytest.mark.guarantee("W6")
 def test_a_file_that_somebody_makes_meanwhile_stays_and_is_not_counted(
-    emptied: tuple[World, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    emptied: tuple[World, dict[str, str]],
 ) -> None:
     world, ids = emptied
     taken, *_ = ids
-    true = Staging.record
-
-    def record(staging: Staging, *given: object, **more: object) -> None:
-        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
-        world.write(taken, "Somebody wrote this just now.\n")
-
-    monkeypatch.setattr(Staging, "record", record)
-    report = merged(world)
+    with once_recorded(lambda: world.write(taken, "Somebody wrote this just now.\n")):
+        report = merged(world)
     assert report.files == MANY - 1
     assert [(one.id, one.why) for one in report.not_restored] == [(ids[taken], "not possible")]
     assert world.file(taken).read_text("utf-8") == "Somebody wrote this just now.\n"
     assert set(ids.values()) > set(world.ids("number", k=20)) >= set(ids.values()) - {ids[taken]}
-    assert beside(world) == []
+    assert world.loose() == []
 
 
 def test_a_merge_that_fails_leaves_nothing_behind_and_can_be_repeated(
@@ -65,7 +54,7 @@ def test_a_merge_that_fails_leaves_nothing_behind_and_can_be_repeated(
     monkeypatch.setattr(Staging, "record", refuse)
     with pytest.raises(StorageFailed):
         merged(world)
-    assert beside(world) == []
+    assert world.loose() == []
     assert not [path for path in world.vault.rglob("*.md") if "note" in path.name]
     monkeypatch.undo()
     assert merged(world).files == MANY
@@ -154,7 +143,7 @@ def test_a_note_that_comes_back_by_hand_meanwhile_is_left_alone(
     report = merged(world)
     assert report.files == MANY - 1
     assert world.file(taken).read_text("utf-8") == "Somebody wrote this just now.\n"
-    assert beside(world) == []
+    assert world.loose() == []
 
 
 def test_an_attachment_that_somebody_makes_meanwhile_stays(

@@ -189,7 +189,6 @@ def test_a_vault_is_removed_only_when_its_purges_are_finished_whatever_else_is_o
     stuck = obstacle(world)
     purge(world, "Gate")
     cut_off(world, note.id, "Lantern", "The marsh lantern is lit by nobody.")
-    stuck.mkdir(exist_ok=True)
     assert set(owed(world)) > {erasing.SCRUB}
     with pytest.raises(StorageFailed, match="purge"):
         world.service.vault_remove(human(), "personal")

@@ -66,12 +66,6 @@ def head_of(world: World, path: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+): ?(.*)$", world.file(path).read_text(), re.MULTILINE))
 
 
-def leftovers(world: World) -> list[str]:
-    """What lies in the vault and is no note."""
-    there = world.vault.rglob("*")
-    return [path.name for path in there if path.suffix != ".md" and path.is_file()]
-
-
 @pytest.mark.guarantee("W1")
 def test_a_proposal_is_a_file_that_recall_withholds_until_a_person_approves(
     reviewed: World,
@@ -387,7 +381,7 @@ def test_a_reviewers_own_text_is_held_to_the_same_rules(reviewed: World) -> None
     for body, refused in ((PORT, RejectedClaim), (secret, SecretFound)):
         with pytest.raises(refused):
             decide(reviewed, item, "replace", body=body)
-    assert leftovers(reviewed) == []
+    assert reviewed.loose() == []
     assert reviewed.ids("staging database port") == []
     assert only(reviewed) == item
     decide(reviewed, item, "replace", body=PORT, lift=True)
@@ -613,7 +607,7 @@ def test_a_decision_that_fails_leaves_everything_as_it_was(reviewed: World) -> N
     with pytest.raises(NotFound):
         decide(reviewed, only(reviewed), old="01KBA7ZD5QX4T9W2M3N8R6C0VE")
     assert reviewed.file(proposal.path).read_bytes() == before
-    assert leftovers(reviewed) == []
+    assert reviewed.loose() == []
     assert decide(reviewed, only(reviewed))["outcome"] == "approved"
 
 

@@ -29,7 +29,7 @@ from memsvc.service.gateway.indexing import vectors_for
 from memsvc.service.gateway.operations import Pending, Staging
 from memsvc.service.model_desk import vector_notice
 from tests.fakes import FakeEmbedder
-from tests.service.interrupted import cut_off
+from tests.service.interrupted import cut_off, once_recorded
 from tests.service.world import World, agent, human
 
 HOST = "The staging host is called marsh."
@@ -38,20 +38,11 @@ MADE = "2026-03-01T10:00:00.000000Z"
 DAY = "2026-03-01T00:00:00.000000Z"
 
 
-def test_an_edit_that_arrives_while_a_note_is_corrected_is_kept_and_said(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_that_arrives_while_a_note_is_corrected_is_kept_and_said(world: World) -> None:
     note = world.save("Host", HOST)
     file = world.file(note.path)
     edited = f"{file.read_text('utf-8')}\nMy own line.\n"
-    true = Staging.record
-
-    def record(staging: Staging, *given: object, **more: object) -> None:
-        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
-        file.write_text(edited, "utf-8")
-
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Staging, "record", record)
+    with once_recorded(lambda: file.write_text(edited, "utf-8")):
         reply = world.correct(note, "The staging host is called fen.", "changed")
     assert "edited meanwhile and kept" in reply.notice
     assert file.read_text("utf-8") == edited
@@ -326,18 +317,9 @@ def test_a_passage_that_is_all_of_a_note_forgets_the_note(world: World) -> None:
 
 
 @pytest.mark.guarantee("W6")
-def test_a_file_that_a_person_edits_while_its_note_is_forgotten_is_kept(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_a_person_edits_while_its_note_is_forgotten_is_kept(world: World) -> None:
     note = world.save("Host", HOST)
-    true = Staging.record
-
-    def record(staging: Staging, *given: object, **more: object) -> None:
-        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
-        world.file(note.path).write_text("My own text.\n", "utf-8")
-
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Staging, "record", record)
+    with once_recorded(lambda: world.file(note.path).write_text("My own text.\n", "utf-8")):
         assert "edited meanwhile" in world.forget(note.id).notice
     assert world.file(note.path).read_text("utf-8") == "My own text.\n"
     assert "conflict" in [one["kind"] for one in world.service.reviews(human())]
@@ -346,18 +328,11 @@ def test_a_file_that_a_person_edits_while_its_note_is_forgotten_is_kept(
 @pytest.mark.guarantee("W6")
 @pytest.mark.parametrize("verb", ["correct", "forget"])
 def test_a_file_that_a_person_removes_meanwhile_is_a_conflict_only_where_it_was_to_change(
-    world: World, monkeypatch: pytest.MonkeyPatch, verb: str
+    world: World, verb: str
 ) -> None:
     note = world.save("Host", HOST)
     kept = world.save("Gate", "The gate opens at seven each day.")
-    true = Staging.record
-
-    def record(staging: Staging, *given: object, **more: object) -> None:
-        true(staging, *given, **more)  # type: ignore[arg-type] # passed on
-        world.file(note.path).unlink()
-
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Staging, "record", record)
+    with once_recorded(world.file(note.path).unlink):
         if verb == "correct":
             notice = world.correct(note, "The staging host is called fen.", "changed").notice
         else:

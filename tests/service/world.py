@@ -49,6 +49,11 @@ class World:
     def vault(self) -> Path:
         return self.root / "home" / "personal"
 
+    def loose(self) -> list[str]:
+        """The names of what lies in the vault and is no note."""
+        there = self.vault.rglob("*")
+        return [path.name for path in there if path.suffix != ".md" and path.is_file()]
+
     def file(self, path: str) -> Path:
         return self.vault / path
 
